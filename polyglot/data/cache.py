@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
+from polyglot.data.size_limits import size_limit
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,7 +61,7 @@ def cached_dataset(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> 
     """
     from datasets import Dataset, config
 
-    limit = _size_limit()
+    limit = size_limit("POLYGLOT_CACHE_GIB", default=DEFAULT_LIMIT, unit="GiB")
     path = Path(config.HF_DATASETS_CACHE) / "polyglot" / f"{name}.arrow"
     try:
         if not _is_complete(path):
@@ -106,24 +107,6 @@ def _prune(folder: Path, limit: int) -> None:
         with suppress(PermissionError):
             path.unlink(missing_ok=True)
             total_size -= size
-
-
-def _size_limit() -> int:
-    """Size limit of the cache in bytes.
-
-    Raises DataError if the setting is not a finite number that is at least 0.
-    """
-    text = os.environ.get("POLYGLOT_CACHE_GIB", str(DEFAULT_LIMIT))
-    try:
-        limit = int(float(text) * 2**30)  # raises for nan and inf
-    except (ValueError, OverflowError):
-        limit = -1
-    if limit < 0:
-        raise DataError(
-            f"POLYGLOT_CACHE_GIB: found {text!r}; "
-            f"expected a number of GiB, such as {DEFAULT_LIMIT:g}"
-        )
-    return limit
 
 
 def _is_complete(path: Path) -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from polyglot.core.errors import DataError
-from polyglot.data.text_files import line_blocks, parse_json_line
+from polyglot.data.row_files import parse_json_line
+from polyglot.data.text_files import line_blocks
 from polyglot.text.symbols import (
     Dictionary,
     Statistics,

@@ -1,23 +1,31 @@
-"""Readers of text files line by line: plain text, TSV or JSON lines, plain or gzipped.
+"""Readers of text line by line, from files and streams, plain or compressed.
 
 A line ends at a newline and at no other character: U+0085 and U+2028 are part of the line. An empty
 line is a line. The last newline may be missing. `\\r` before a newline and a byte order mark are
 dropped.
+
+The length of a line is limited, so that a file without line breaks does not fill the memory.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
-from polyglot.core.errors import DataError, pluralize
+from polyglot.core.errors import DataError
+from polyglot.data.compression import (
+    Content,
+    open_content,
+    open_error_message,
+    reading_errors,
+    refuse_archives,
+)
+from polyglot.data.open_files import PooledFile, check_readable
+from polyglot.data.size_limits import size_limit
 
 BLOCK = 1 << 24
 """Bytes that are read at a time; also about the size of a chunk of a table."""
@@ -33,14 +41,13 @@ LONG_LINE = 1 << 12
 """Characters from which on a line is translated alone."""
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-GZIP_MAGIC = b"\x1f\x8b"
-"""First two bytes of a gzip file; a UTF-8 text cannot start with them."""
+
+LINE_LIMIT = 16.0
+"""MiB of the longest line, unless POLYGLOT_LINE_MIB names another limit. Sentences are shorter than
+a thousandth of it; a JSON line may hold a whole document."""
 
 LineBlocks = Iterator[list[str]]
 """Lines of a text, block by block."""
-
-ColumnBlocks = Iterator[dict[str, list[str]]]
-"""Rows of a table, block by block; each block has the texts of every language."""
 
 
 def file_problem(path: Path) -> str | None:
@@ -53,14 +60,25 @@ def file_problem(path: Path) -> str | None:
 
 def _open_problem(path: Path) -> str | None:
     try:
-        with path.open("rb"):
-            return None
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return f"{path}: a folder, not a file"
+        if stat.S_ISREG(mode):
+            check_readable(path)
+        return None
     except FileNotFoundError:
         return f"{path}: no such file"
-    except IsADirectoryError:
-        return f"{path}: a folder, not a file"
     except OSError as error:
-        return f"{path}: cannot be read: {error.strerror}"
+        return open_error_message(path, error)
+
+
+def is_read_once(path: Path) -> bool:
+    """True for a pipe or device, such as `<(zcat …)`, which cannot be read a second time."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def line_blocks(
@@ -91,14 +109,20 @@ def line_blocks(
 
 def estimate_line_count(path: Path) -> int:
     """Number of lines of a file, estimated from the length of the first lines."""
-    with _open_reading(path) as file:
-        beginning = file.read(SMALL_BLOCK)
-        bytes_read = len(beginning)
-        if isinstance(file, gzip.GzipFile):
-            bytes_read = file.fileobj.tell()  # compressed bytes
-    lines = max(1, beginning.count(b"\n"))
-    ratio = path.stat().st_size / max(1, bytes_read)
-    return round(lines * max(1, ratio))
+    size = path.stat().st_size
+    with _open_reading(path) as (content, source):
+        text = content.stream.read(SMALL_BLOCK)
+        lines = text.count(b"\n")
+        text_size = len(text)
+        if not content.is_compressed:
+            return round(max(1, lines) * max(1, size / max(1, text_size)))
+
+        # A small file is read ahead completely; its text is longer than the first block.
+        while source.tell() >= size and text and text_size < BLOCK:
+            text = content.stream.read(SMALL_BLOCK)
+            lines += text.count(b"\n")
+            text_size += len(text)
+        return round(max(1, lines) * max(1, size / max(1, source.tell())))
 
 
 def stream_blocks(stream: BufferedReader, *, name: str) -> LineBlocks:
@@ -106,12 +130,18 @@ def stream_blocks(stream: BufferedReader, *, name: str) -> LineBlocks:
 
     Raises DataError as `line_blocks` does.
     """
-    blocks = iter(lambda: stream.read1(BLOCK), b"")
-    return _decode(_cut_at_newlines(blocks), place=name)
+    return _decode(_stream_bytes(stream, name), place=name)
+
+
+def _stream_bytes(stream: BufferedReader, name: str) -> Iterator[bytes]:
+    with reading_errors(name):
+        content = open_content(stream, place=name)
+        blocks = iter(lambda: content.stream.read1(BLOCK), b"")
+        yield from _cut_at_newlines(refuse_archives(blocks, place=name), place=name)
 
 
 def pipe_blocks(path: Path) -> LineBlocks:
-    """Yield the lines of a named pipe as they arrive, and close it after the last line."""
+    """Yield the lines of a pipe or device as they arrive, and close it after the last line."""
     with path.open("rb") as stream:
         yield from stream_blocks(stream, name=str(path))
 
@@ -157,19 +187,47 @@ def _decode(blocks: Iterator[bytes], *, place: str, lines_before: int = 0) -> Li
         yield lines
 
 
-def _cut_at_newlines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Regroup bytes into blocks of whole lines, without the newline at the end of each block."""
+def _cut_at_newlines(blocks: Iterator[bytes], *, place: str) -> Iterator[bytes]:
+    """Regroup bytes into blocks of whole lines, without the newline at the end of each block.
+
+    Raises DataError for a line that is longer than the limit, before it fills the memory.
+    """
+    limit = size_limit("POLYGLOT_LINE_MIB", default=LINE_LIMIT, unit="MiB")
+    lines_before = 0
     rest: list[bytes] = []
+    rest_size = 0
     for block in blocks:
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            yield b"".join([*rest, head])
+            lines = b"".join([*rest, head])
+            _check_line_lengths(lines, limit, place=place, lines_before=lines_before)
+            lines_before += lines.count(b"\n") + 1
+            yield lines
             rest = []
+            rest_size = 0
         rest.append(tail)
+        rest_size += len(tail)
+        if rest_size > limit:
+            raise DataError(_long_line_message(place, lines_before + 1, limit))
 
     last_line = b"".join(rest)
     if last_line:
         yield last_line
+
+
+def _check_line_lengths(lines: bytes, limit: int, *, place: str, lines_before: int) -> None:
+    if len(lines) <= limit:
+        return
+    for number, line in enumerate(lines.split(b"\n"), start=lines_before + 1):
+        if len(line) > limit:
+            raise DataError(_long_line_message(place, number, limit))
+
+
+def _long_line_message(place: str, line: int, limit: int) -> str:
+    return (
+        f"{place}, line {line}: longer than {limit / 2**20:g} MiB; a line holds one sentence. "
+        "POLYGLOT_LINE_MIB sets another limit"
+    )
 
 
 def _skip_lines(blocks: Iterator[bytes], count: int) -> Iterator[bytes]:
@@ -185,113 +243,18 @@ def _skip_lines(blocks: Iterator[bytes], count: int) -> Iterator[bytes]:
 
 
 def _byte_blocks(path: Path, size: int) -> Iterator[bytes]:
-    with _open_reading(path) as file:
-        blocks = iter(lambda: file.read(size), b"")
-        yield from _cut_at_newlines(blocks)
+    with _open_reading(path) as (content, _):
+        blocks = iter(lambda: content.stream.read(size), b"")
+        yield from _cut_at_newlines(refuse_archives(blocks, place=str(path)), place=str(path))
 
 
 @contextmanager
-def _open_reading(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, gzipped or not; raises DataError for a failure while it is read."""
-    try:
-        with _open(path) as file:
-            yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: the gzip file is damaged or was cut off: {error}") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+def _open_reading(path: Path) -> Iterator[tuple[Content, BufferedReader]]:
+    """Content of a file, and the file with its position in bytes, compressed or not.
 
-
-def _open(path: Path) -> BinaryIO:
-    """Open a file; its first bytes, not its name, tell if it is gzipped."""
-    with path.open("rb") as file:
-        is_gzipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    return gzip.open(path) if is_gzipped else path.open("rb")
-
-
-def tsv_rows(
-    path: Path,
-    columns: Mapping[str, int],
-    *,
-    header: bool,
-    start: int = 0,
-    block: int = BLOCK,
-) -> ColumnBlocks:
-    """Yield blocks of columns of a TSV file; quotes have no meaning.
-
-    columns: number of the column of each language, from 1. start: first row, from 0.
-    Raises DataError for a row with too few columns.
+    Raises DataError for a failure while it is read.
     """
-    lines_read = start + 1 if header and start else start
-    last_column = max(columns.values())
-    for lines in line_blocks(path, start=lines_read, block=block):
-        header_lines = 1 if header and not lines_read else 0
-        rows = [line.split("\t") for line in lines[header_lines:]]
-        for number, row in enumerate(rows, start=lines_read + header_lines + 1):
-            if len(row) < last_column:
-                raise DataError(
-                    f"{path}, line {number}: {pluralize(len(row), 'column')}, "
-                    f"but column {last_column} is needed; tabs separate them"
-                )
-        lines_read += len(lines)
-        texts = {}
-        for language, column in columns.items():
-            texts[language] = [row[column - 1] for row in rows]
-        yield texts
-
-
-def json_rows(
-    path: Path,
-    keys: Mapping[str, str],
-    *,
-    start: int = 0,
-    block: int = BLOCK,
-) -> ColumnBlocks:
-    """Yield blocks of texts of a JSON lines file.
-
-    keys: key of each language; `translation.de` is the key `de` of the object at `translation`.
-    start: first row, from 0. Raises DataError for a line that is not such an object.
-    """
-    key_paths = {language: key.split(".") for language, key in keys.items()}
-    line_number = start
-    for lines in line_blocks(path, start=start, block=block):
-        texts: dict[str, list[str]] = {language: [] for language in keys}
-        for line in lines:
-            line_number += 1
-            value = parse_json_line(path, line_number, line)
-            place = f"{path}, line {line_number}"
-            for language, key_path in key_paths.items():
-                texts[language].append(_text_at(value, key_path, place=place))
-        yield texts
-
-
-def parse_json_line(path: Path, number: int, line: str) -> object:
-    """Parse a line of a JSON lines file; raises DataError with its number if it is not JSON."""
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; "
-            "every line is one object"
-        ) from None
-
-
-def _text_at(value: object, key_path: list[str], *, place: str) -> str:
-    """Text at a path of keys in nested objects, on a single line."""
-    key_name = ".".join(key_path)
-    for key in key_path:
-        if not isinstance(value, dict):
-            raise DataError(f"{place}: no {key_name!r} in this object")
-        if key not in value:
-            keys = ", ".join(map(str, value))
-            raise DataError(f"{place}: no {key_name!r} in this object; it has {keys}")
-        value = value[key]
-
-    if not isinstance(value, str):
-        raise DataError(f"{place}: {key_name!r} is {json.dumps(value)[:40]}, not a text")
-    if LONE_SURROGATE.search(value):
-        raise DataError(
-            f"{place}: {key_name!r} contains half a character (a lone surrogate), "
-            "which is not valid text"
-        )
-    return re.sub(r"[\r\n]+", " ", value)  # a sentence is printed on one line
+    with reading_errors(str(path)):
+        file = path.open("rb", buffering=0) if is_read_once(path) else PooledFile(path)
+        with BufferedReader(file) as source:
+            yield open_content(source, place=str(path)), source

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
+from polyglot.data.columns import possible_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -14,8 +15,8 @@ LARGE_BLOCK_ROWS = 1 << 16
 """Rows that are copied to the cache at a time."""
 
 
-def text_table(columns: Mapping[str, list[str]]) -> pyarrow.Table:
-    """Table of these columns of text."""
+def text_table(columns: Mapping[str, list[str | None]]) -> pyarrow.Table:
+    """Table of these columns of text; None is null."""
     import pyarrow
 
     arrays = {}
@@ -24,11 +25,16 @@ def text_table(columns: Mapping[str, list[str]]) -> pyarrow.Table:
     return pyarrow.table(arrays)
 
 
-def select_texts(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
-    """Select the column of each language; a text becomes a single line, and null an empty one.
+def empty_text_table(names: Iterable[str]) -> pyarrow.Table:
+    """Table of columns of text without rows."""
+    return text_table({name: [] for name in names})
 
-    columns: names of the columns; a dot leads into a nested field. place: the file, for messages.
-    Raises DataError for a column that is not text.
+
+def select_texts(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
+    """Select the column of each language as text; a text becomes a single line, null stays.
+
+    columns: names of the columns; a dot may lead into a nested field. place: the file, for
+    messages. Raises DataError for a column that is not text.
     """
     import pyarrow
 
@@ -39,13 +45,44 @@ def select_texts(table: pyarrow.Table, columns: Mapping[str, str], *, place: str
     return pyarrow.table(texts)
 
 
+def top_columns(schema: pyarrow.Schema, columns: Iterable[str]) -> list[str]:
+    """Names of the columns of a table that contain these columns, each once."""
+    names: dict[str, None] = {}  # in order
+    for column in columns:
+        position = find_column(list(schema), column)[0]
+        names[schema.field(position).name] = None
+    return list(names)
+
+
+def find_column(fields: Sequence[pyarrow.Field], name: str) -> list[int] | None:
+    """Positions that lead from the top fields to a column; None if there is no such column."""
+    import pyarrow
+
+    positions = {}
+    for position, field in enumerate(fields):
+        positions.setdefault(field.name, position)
+
+    for column, rest in possible_columns(name):
+        if column not in positions:
+            continue
+        position = positions[column]
+        if rest is None:
+            return [position]
+        field_type = fields[position].type
+        if pyarrow.types.is_struct(field_type):
+            inner_positions = find_column(list(field_type), rest)
+            if inner_positions is not None:
+                return [position, *inner_positions]
+    return None
+
+
 def _column_values(table: pyarrow.Table, column: str) -> pyarrow.ChunkedArray:
     from pyarrow import compute
 
-    top_field, *nested_fields = column.split(".")
-    values = table.column(top_field)
-    for field in nested_fields:
-        values = compute.struct_field(values, field)
+    position, *inner_positions = find_column(list(table.schema), column)
+    values = table.column(position)
+    if inner_positions:
+        values = compute.struct_field(values, inner_positions)
     return values
 
 
@@ -53,28 +90,40 @@ def _single_lines(values: pyarrow.ChunkedArray, *, place: str) -> pyarrow.Chunke
     import pyarrow
     from pyarrow import compute
 
-    is_text = pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)
-    if not is_text:
+    if not _is_text(values.type):
         raise DataError(f"{place} holds {values.type}, not text")
     try:
         values.validate(full=True)
     except pyarrow.ArrowInvalid as error:
         raise DataError(f"{place} is damaged: {error}") from None
 
-    lines = compute.replace_substring_regex(
+    return compute.replace_substring_regex(
         values.cast(pyarrow.string()),
         pattern=r"[\r\n]+",
         replacement=" ",
     )
-    return compute.fill_null(lines, "")
+
+
+def _is_text(value_type: pyarrow.DataType) -> bool:
+    """True for strings of any layout, categories of strings, and a column of nulls only."""
+    from pyarrow import types
+
+    if types.is_dictionary(value_type):
+        value_type = value_type.value_type
+    return (
+        types.is_string(value_type)
+        or types.is_large_string(value_type)
+        or types.is_string_view(value_type)
+        or types.is_null(value_type)
+    )
 
 
 def column_names(schema: pyarrow.Schema) -> list[str]:
     """Names of all columns, those of nested fields with dots."""
-    names = []
+    names: dict[str, None] = {}  # in order, each once
     for field in schema:
-        names += _field_names(field)
-    return names
+        names |= dict.fromkeys(_field_names(field))
+    return list(names)
 
 
 def _field_names(field: pyarrow.Field, prefix: str = "") -> Iterator[str]:

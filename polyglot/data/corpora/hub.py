@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
-from polyglot.data.cache import cached_dataset, fingerprint
+from polyglot.data.cache import fingerprint
 from polyglot.data.dataset_fingerprint import dataset_fingerprint
 
 from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts
@@ -125,7 +125,7 @@ class HubCorpus(TableCorpus):
             for table in dataset.with_format("arrow").iter(batch_size=LARGE_BLOCK_ROWS):
                 yield select_texts(table, columns, place=self.name)
 
-        return cached_dataset(name, tables)
+        return self._cached_texts(name, tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         """Shards of the data set on the hub.
@@ -158,9 +158,10 @@ class HubCorpus(TableCorpus):
         columns = self._pair_columns(pair)
         with self._stream_errors():
             shard = dataset.shard(num_shards=dataset.num_shards, index=index).skip(start)
-            for table in shard.with_format("arrow").iter(batch_size=ROWS):
-                texts = select_texts(table, columns, place=self.name).to_pydict()
-                yield from zip(texts[pair.source], texts[pair.target], strict=True)
+            tables = shard.with_format("arrow").iter(batch_size=ROWS)
+            texts = (select_texts(table, columns, place=self.name) for table in tables)
+            rows = (table.to_pydict() for table in texts)
+            yield from self._filled_rows(f"{self.name}, part {index + 1}", rows, pair)
 
     @contextmanager
     def _stream_errors(self) -> Iterator[None]:

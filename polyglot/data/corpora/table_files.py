@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING
 from pydantic import model_validator
 
 from polyglot.core.errors import DataError
-from polyglot.data.text_files import (
-    BLOCK,
-    SMALL_BLOCK,
-    json_rows,
-    line_blocks,
-    parse_json_line,
-    tsv_rows,
-)
+from polyglot.data.compression import open_error_message
+from polyglot.data.open_files import PooledFile
+from polyglot.data.row_files import json_columns, json_rows, tsv_rows
+from polyglot.data.text_files import BLOCK, SMALL_BLOCK, line_blocks
 
-from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts
+from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts, top_columns
 from .base import CORPORA
 from .shards import ROWS
 from .tables import TableFile
@@ -41,6 +37,10 @@ class TsvCorpus(TableFile):
 
         header: bool = False
         """The first line names the columns."""
+
+        escaped: bool = False
+        """Tabs, line breaks and backslashes in the texts are written as `\\t`, `\\n`, `\\r` and
+        `\\\\`, as in the tables that `polyglot` prints."""
 
         @model_validator(mode="after")
         def _check_header(self) -> TsvCorpus.Config:
@@ -70,13 +70,20 @@ class TsvCorpus(TableFile):
         *,
         start: int = 0,
         block: int = BLOCK,
-    ) -> Iterator[Mapping[str, list[str]]]:
+    ) -> Iterator[Mapping[str, list[str | None]]]:
         names = self._column_names(path)
         width = len(names) // 2 if self.config.header else len(names)
         numbers = {}
         for language, column in columns.items():
             numbers[language] = names.index(column) % width + 1
-        return tsv_rows(path, numbers, header=self.config.header, start=start, block=block)
+        return tsv_rows(
+            path,
+            numbers,
+            header=self.config.header,
+            escaped=self.config.escaped,
+            start=start,
+            block=block,
+        )
 
 
 @CORPORA.register("jsonl")
@@ -84,9 +91,7 @@ class JsonlCorpus(TableFile):
     """One JSON object per line."""
 
     def _column_names(self, path: Path) -> Sequence[str]:
-        first_block = next(line_blocks(path, block=SMALL_BLOCK))
-        value = parse_json_line(path, 1, first_block[0])
-        return list(_nested_keys(value))
+        return json_columns(path)
 
     def _rows(
         self,
@@ -95,13 +100,13 @@ class JsonlCorpus(TableFile):
         *,
         start: int = 0,
         block: int = BLOCK,
-    ) -> Iterator[Mapping[str, list[str]]]:
+    ) -> Iterator[Mapping[str, list[str | None]]]:
         return json_rows(path, columns, start=start, block=block)
 
 
 @CORPORA.register("parquet")
 class ParquetCorpus(TableFile):
-    """A Parquet file; a row without text in some language is an empty sentence there."""
+    """A Parquet file."""
 
     @property
     def header_location(self) -> str:
@@ -126,7 +131,7 @@ class ParquetCorpus(TableFile):
         *,
         start: int = 0,
         block: int = BLOCK,
-    ) -> Iterator[Mapping[str, list[str]]]:
+    ) -> Iterator[Mapping[str, list[str | None]]]:
         for table in self._row_tables(path, columns, rows=ROWS, start=start):
             yield table.to_pydict()
 
@@ -143,9 +148,9 @@ class ParquetCorpus(TableFile):
 
         file = _open_parquet(path)
         groups, skipped_rows = _row_groups_from(file, start)
-        top_fields = sorted({column.split(".")[0] for column in columns.values()})
+        names = top_columns(file.schema_arrow, columns.values())
         try:
-            for batch in file.iter_batches(batch_size=rows, columns=top_fields, row_groups=groups):
+            for batch in file.iter_batches(batch_size=rows, columns=names, row_groups=groups):
                 if len(batch) > skipped_rows:
                     table = pyarrow.Table.from_batches([batch]).slice(skipped_rows)
                     yield select_texts(table, columns, place=str(path))
@@ -159,8 +164,10 @@ def _open_parquet(path: Path) -> ParquetFile:
     from pyarrow.parquet import ParquetFile
 
     try:
-        return ParquetFile(path)
+        return ParquetFile(PooledFile(path))
     except (OSError, pyarrow.ArrowInvalid) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise DataError(open_error_message(path, error)) from None
         raise DataError(f"{path}: no Parquet file: {error}") from None
 
 
@@ -172,13 +179,3 @@ def _row_groups_from(file: ParquetFile, start: int) -> tuple[list[int], int]:
             return list(range(group, file.num_row_groups)), start
         start -= rows
     return [], start
-
-
-def _nested_keys(value: object, prefix: str = "") -> Iterator[str]:
-    """Yield the keys of nested JSON objects, those of inner objects with dots."""
-    if not isinstance(value, dict):
-        return
-    for key, inner_value in value.items():
-        name = f"{prefix}{key}"
-        yield name
-        yield from _nested_keys(inner_value, f"{name}.")

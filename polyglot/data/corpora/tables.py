@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,16 @@ from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
 from polyglot.data.text_files import BLOCK, SMALL_BLOCK, estimate_line_count, file_problem
 from polyglot.tasks.pairs import LanguagePair
 
-from .arrow_tables import text_table
+from .arrow_tables import empty_text_table, text_table
 from .base import VERSION, Corpus
+from .nulls import NullCounts
 from .shards import Pair, Shard, match_files
 
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
+
+logger = logging.getLogger("polyglot")
 
 
 class TableCorpus(Corpus):
@@ -33,8 +37,8 @@ class TableCorpus(Corpus):
         """Names of the columns."""
 
         columns: dict[str, str] | str = "translation.{language}"
-        """Column of each language: `{de: german, en: english}`, or a pattern; a dot leads into a
-        nested field."""
+        """Column of each language: `{de: german, en: english}`, or a pattern. `translation.de` is
+        the column of that name or, if there is none, the field `de` of the column `translation`."""
 
         streaming: bool = False
         """Read the text during training instead of caching it."""
@@ -50,6 +54,8 @@ class TableCorpus(Corpus):
         self.columns = cache(self._find_columns)
         """Returns the column of each language that has one."""
         self._table = cache(self._read)
+        self._logged_places: set[str] = set()
+        """Places whose number of nulls is in the log."""
 
     @abstractmethod
     def available_columns(self) -> Sequence[str]:
@@ -132,6 +138,53 @@ class TableCorpus(Corpus):
                 pairs.add(LanguagePair(source, target))
         return pairs
 
+    def _cached_texts(self, name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
+        """Dataset with empty sentences for nulls, from the cache; logs the number of nulls.
+
+        name: fingerprint. tables: returns tables with a column of text for each language, at least
+        one, which may have no rows.
+        """
+        nulls = NullCounts()
+
+        def filled_tables() -> Iterator[pyarrow.Table]:
+            for table in tables():
+                yield nulls.fill_table(table)
+
+        def count_tables() -> Iterator[pyarrow.Table]:
+            import pyarrow
+
+            if not nulls.counts:  # the dataset was in the cache already
+                for _ in filled_tables():
+                    pass
+            counts = {language: [count] for language, count in nulls.counts.items()}
+            yield pyarrow.table(counts)
+
+        dataset = cached_dataset(name, filled_tables)
+        [counts] = cached_dataset(fingerprint("nulls", name), count_tables).to_list()
+        self._log_nulls(self.name, NullCounts(counts))
+        return dataset
+
+    def _filled_rows(
+        self, place: str, rows: Iterable[Mapping[str, list[str | None]]], pair: LanguagePair
+    ) -> Iterator[Pair]:
+        """Yield the sentence pairs of streamed rows, with empty sentences for nulls.
+
+        The number of nulls is logged at the end; a first line comes with the first null.
+        """
+        nulls = NullCounts()
+        for texts in rows:
+            filled = nulls.fill_lists(texts)
+            if nulls:
+                self._log_nulls(f"{self.name} (first ones)", nulls)
+            yield from zip(filled[pair.source], filled[pair.target], strict=True)
+        self._log_nulls(f"{place} ({pair})", nulls)
+
+    def _log_nulls(self, place: str, nulls: NullCounts) -> None:
+        """Log the number of nulls of a place once."""
+        if nulls and place not in self._logged_places:
+            self._logged_places.add(place)
+            logger.info(nulls.message(place))
+
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         return self._language_text(pair.source), self._language_text(pair.target)
 
@@ -149,7 +202,7 @@ class TableFile(TableCorpus):
         """Name of the file."""
 
         path: HomePath
-        """The file, plain or gzipped. If it is streamed, `*` may stand for several files with the
+        """The file, plain or compressed. If it is streamed, `*` may stand for several files with the
         same columns."""
 
         @model_validator(mode="after")
@@ -207,8 +260,8 @@ class TableFile(TableCorpus):
         *,
         start: int = 0,
         block: int = BLOCK,
-    ) -> Iterator[Mapping[str, list[str]]]:
-        """Yield blocks of rows, with the texts of each language.
+    ) -> Iterator[Mapping[str, list[str | None]]]:
+        """Yield blocks of rows, with the texts of each language; None is null.
 
         columns: column of each language. start: first row, from 0. block: about how many bytes of
         a text file are read at a time.
@@ -219,7 +272,8 @@ class TableFile(TableCorpus):
         return estimate_line_count(path)
 
     def _tables(self) -> Iterator[pyarrow.Table]:
-        """Yield the columns of all languages, block by block."""
+        """Yield the columns of all languages, block by block; the first block has no rows."""
+        yield empty_text_table(self.columns())
         for texts in self._rows(self.path, self.columns()):
             yield text_table(texts)
 
@@ -234,7 +288,7 @@ class TableFile(TableCorpus):
             sorted(columns.items()),
             file_fingerprint(self.path),
         )
-        return cached_dataset(name, self._tables)
+        return self._cached_texts(name, self._tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         if not self.is_streamed:
@@ -260,5 +314,5 @@ class TableFile(TableCorpus):
             raise DataError(
                 f"{path}: no column {abbreviate(sorted(missing))}; it has {abbreviate(available)}"
             )
-        for texts in self._rows(path, columns, start=start, block=SMALL_BLOCK):
-            yield from zip(texts[pair.source], texts[pair.target], strict=True)
+        rows = self._rows(path, columns, start=start, block=SMALL_BLOCK)
+        yield from self._filled_rows(str(path), rows, pair)
