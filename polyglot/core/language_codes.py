@@ -11,7 +11,7 @@ The data are those of langcodes: the subtag registry of BCP 47 and Unicode CLDR.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations

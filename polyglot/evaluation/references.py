@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 from polyglot.config.loading import check_settings
 from polyglot.core import presets
 from polyglot.core.errors import unknown_name
+from polyglot.core.language_codes import find_language
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.yaml import read_yaml
 from polyglot.tasks.pairs import LanguagePair, pair_kind
@@ -44,6 +45,12 @@ class Reference(ComponentConfig):
         """Read a table by its name. Raises ConfigError with every problem."""
         values = read_yaml(reference_files()[name])
         return check_settings(cls, values, where=f"references/{name}")
+
+    def score(self, pair: LanguagePair) -> float | None:
+        """Score of a pair in any spelling of its languages; None without one."""
+        source = find_language(pair.source, self.languages)
+        target = find_language(pair.target, self.languages)
+        return self.scores.get(f"{source}-{target}")
 
     def kind_of(self, pair: LanguagePair) -> str:
         """Kind of a pair in the model of the paper: `copy`, `supervised` or `zero-shot`."""

@@ -12,6 +12,7 @@ from polyglot.core.score_tables import KINDS, format_mean
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+from polyglot.tasks.pairs import LanguagePair
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ class SystemResult:
 
     def reference_score(self, direction: str) -> float | None:
         """Score of a direct translation in the paper's table; None without one."""
-        return self.reference.scores.get(direction) if self.reference else None
+        is_direct = direction.count("-") == 1
+        if self.reference is None or not is_direct:
+            return None
+        return self.reference.score(LanguagePair.parse(direction))
 
     def paper_means(self, measure: Measure) -> dict[str, PaperMean]:
         """Means of the paper's table and of our scores by kind, over the common directions."""

@@ -98,7 +98,7 @@ class ReversibleTokenizer:
         return "".join(parts)
 
     def _boundaries(self, line: str) -> list[int]:
-        """Places where Moses splits between two characters that are no spaces."""
+        """Return the places of the line where Moses inserts a space."""
         cleaned = ESCAPED.sub(" ", line)
         words = self._split(cleaned).split()
         places = [place for place, character in enumerate(cleaned) if character != " "]
@@ -139,7 +139,7 @@ def _is_inside_word(line: str, place: int) -> bool:
 
 
 def _unescape(token: str) -> str:
-    """Return the character of an escape; a token that is no valid escape stays."""
+    """Return the character that a token stands for; other tokens are unchanged."""
     match = NUMBER.fullmatch(token)
     if match is None:
         return token

@@ -43,7 +43,8 @@ HANGUL = re.compile("[\uac00-\ud7a3]")
 ENTITIES = frozenset({"amp", "quot", "apos", "lt", "gt", "nbsp"})
 """Names of XML entities, which Moses splits: `& amp ;`."""
 
-QUOTES = frozenset("\"“”„‟«»‹›‚")
+ANGLE_PARTNERS = str.maketrans("«»‹›", "»«›‹")
+QUOTES = frozenset('"“”„‟«»‹›‚')
 APOSTROPHES = frozenset("'’`´ʼ‘")
 QUOTING_APOSTROPHES = frozenset({"cs", "de", "en", "sv", "da", "no", "nl", "fi", "hu", "es"})
 """Languages that use `'` as a quotation mark as often as inside a word."""
@@ -54,7 +55,7 @@ SHORT_WORD = 2
 
 
 class SpacePredictor:
-    """Predicts between which tokens of a language there is no space."""
+    """Predicts the spaces between the tokens of a language."""
 
     def __init__(self, language: str) -> None:
         """language: code of Moses."""
@@ -115,6 +116,7 @@ class SpacePredictor:
         return self._punctuation_sides(token, before)
 
     def _punctuation_sides(self, token: str, before: str) -> tuple[bool, bool]:
+        """Closing punctuation has no space before it, opening punctuation none after it."""
         is_closing = True
         is_opening = True
         for character in token:
@@ -135,8 +137,13 @@ class SpacePredictor:
         return not (self._is_french and quote == "»"), False
 
     def _apostrophe_sides(
-        self, token: str, before: str, after: str, open_quotes: list[str]
+        self,
+        token: str,
+        before: str,
+        after: str,
+        open_quotes: list[str],
     ) -> tuple[bool, bool]:
+        """An apostrophe is part of a word or a quotation mark."""
         if len(token) > 1:
             return self._language == "en" and token[1].isalpha(), False
 
@@ -152,8 +159,13 @@ class SpacePredictor:
         return False, True
 
     def _is_inside_word(
-        self, token: str, before: str, after: str, open_quotes: Sequence[str]
+        self,
+        token: str,
+        before: str,
+        after: str,
+        open_quotes: Sequence[str],
     ) -> bool:
+        """True for an apostrophe between two parts of one word."""
         if token != "'" or self._language not in QUOTING_APOSTROPHES:
             return True
         return token not in open_quotes and min(len(before), len(after)) <= SHORT_WORD
@@ -169,6 +181,7 @@ def _continues(token: str, before: str, after: str) -> bool:
 
 
 def _opens(quote: str, open_quotes: Sequence[str]) -> bool:
+    """True if a quotation mark opens a quotation. open_quotes: quotations that are not closed."""
     if quote in "„‟‚‘":
         return True
     if quote == "“":
@@ -179,9 +192,6 @@ def _opens(quote: str, open_quotes: Sequence[str]) -> bool:
         partner = quote.translate(ANGLE_PARTNERS)
         return partner not in open_quotes
     return quote not in open_quotes
-
-
-ANGLE_PARTNERS = str.maketrans("«»‹›", "»«›‹")
 
 
 def _is_unspaced(left: str, right: str) -> bool:

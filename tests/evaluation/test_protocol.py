@@ -226,3 +226,13 @@ def test_tokenizer_of_a_target_language() -> None:
 def test_unknown_tokenizer_of_a_target_language_is_an_error() -> None:
     with pytest.raises(ValueError, match="no tokenizer named '13b'. Did you mean '13a'"):
         protocol(tokenizers={"ja": "13b"})
+
+
+def test_score_of_a_paper_is_found_in_any_spelling() -> None:
+    name = next(iter(reference_files()))
+    reference = Reference.load(name)
+    pair, score = next(iter(reference.scores.items()))
+    source, target = pair.split("-")
+    assert reference.score(LanguagePair.parse(pair)) == score
+    assert reference.score(LanguagePair(source.upper(), f"{target}_Latn")) == score
+    assert reference.score(LanguagePair("ja", target)) is None

@@ -243,6 +243,4 @@ def test_unknown_language_codes_are_reported_in_one_line(tmp_path, caplog):
     with caplog.at_level("INFO", logger="polyglot"):
         plan_training(load_config(config))
     [line] = [line for line in caplog.messages if "registry" in line]
-    assert line == (
-        "language codes: in no registry: l1, l2 (common rules for text and scores)"
-    )
+    assert line == ("language codes: in no registry: l1, l2 (common rules for text and scores)")
