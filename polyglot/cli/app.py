@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 from typer.core import TyperGroup
 
 from polyglot.cli.help_texts import Command, HelpLayout
-from polyglot.core.console import LogHandler, stderr_console
+from polyglot.core.console import LogHandler, SafeConsole, stderr_console
 from polyglot.core.environment import (
     hide_library_warnings,
     keep_freed_memory,
@@ -29,6 +29,8 @@ from polyglot.core.version import VERSION
 USER_ERROR = 2  # exit code
 INTERRUPTED = 130  # exit code after Ctrl-C
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LONGEST_MESSAGE = 3500
+"""Characters of an error message that are printed."""
 OUT_OF_MEMORY = (
     "not enough memory: lower batching.size (with `by: tokens`, it limits the longest batch), "
     "the sizes of the model, or the beam of a search; "
@@ -51,7 +53,7 @@ class CommandGroup(HelpLayout, TyperGroup):
             raise typer.Exit(exit_code(interruption)) from None
 
 
-class StdoutConsole(Console):
+class StdoutConsole(SafeConsole):
     """Console on standard output that leaves a closed pipe to `CommandGroup`."""
 
     def on_broken_pipe(self) -> None:
@@ -86,6 +88,7 @@ def main() -> None:
     hide_library_warnings()
     reduce_garbage_collection()
     shorten_switch_interval()
+    _open_missing_streams()
     # Text is UTF-8 on both sides, independent of the terminal.
     sys.stdout.reconfigure(encoding="utf-8")
 
@@ -96,11 +99,12 @@ def main() -> None:
     except PolyglotError as error:
         _exit_with(str(error))
     except OSError as error:
-        if error.errno not in DISK_FULL:
-            raise
         _discard_output()
-        place = error.filename or "standard output, or a file of this command"
-        _exit_with(f"{place}: cannot be written: {error.strerror}; free some space there")
+        _exit_with(_describe(error))
+    except UnicodeDecodeError as error:
+        _exit_with(f"text that is not UTF-8: {error.reason} at byte {error.start}")
+    except RecursionError:
+        _exit_with("the input is nested too deeply")
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -117,9 +121,20 @@ def is_out_of_memory(error: Exception) -> bool:
     )
 
 
+def _describe(error: OSError) -> str:
+    """Message for a file or stream that the system could not open, read or write."""
+    place = error.filename or "standard input or output, or a file of this command"
+    reason = error.strerror or str(error)
+    if error.errno in DISK_FULL:
+        return f"{place}: cannot be written: {reason}; free some space there"
+    return f"{place}: cannot be used: {reason}"
+
+
 def _exit_with(message: str) -> None:
-    stderr_console.print("[bold red]error:[/] ", end="")
-    stderr_console.print(message, markup=False, highlight=False, soft_wrap=True)
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:LONGEST_MESSAGE]} …"
+    stderr_console.print(Text("error: ", style="bold red"), end="")
+    stderr_console.print(message, highlight=False, soft_wrap=True)
     sys.exit(USER_ERROR)
 
 
@@ -127,6 +142,26 @@ def _discard_output() -> None:
     """Discard buffered output, so that the end of the process does not try to write it again."""
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, sys.stdout.fileno())
+    os.close(null_device)
+
+
+def _open_missing_streams() -> None:
+    """Replace closed standard streams (`>&-`), so that no file of the program takes their place.
+
+    Reading the input or writing the output then fails with a message; messages are discarded.
+    """
+    for descriptor, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is the missing one, since those below it are open.
+            os.open(os.devnull, mode)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
 
 
 def _print_version(is_requested: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.text import Text
 
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
@@ -100,7 +101,7 @@ def _list_presets() -> None:
 
     for category, kind in presets.CATEGORIES.items():
         names = ", ".join(presets.names(category))
-        line = f"[bold]{kind}s[/] ({category}/): {names}"
+        line = Text.assemble((f"{kind}s", "bold"), f" ({category}/): {names}")
         screen.print(line, highlight=False, soft_wrap=True)
 
 

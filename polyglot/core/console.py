@@ -1,13 +1,55 @@
-"""Console for everything that is not a result: progress bars and log lines share it."""
+"""Consoles: text of users is never interpreted, and control characters are visible.
+
+Names, paths and sentences may come from somebody else. They cannot change colours, move the cursor
+or set the title of the terminal, and `[red]` or `:x:` stay as they are.
+"""
 
 from __future__ import annotations
 
 import errno
 import logging
 import os
+import re
+from collections.abc import Iterable
 from typing import IO, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
+from rich.text import Text
+
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""All except tab and line feed; also the characters that reverse the direction of a line."""
+
+
+def visible(text: str) -> str:
+    """Replace control characters by escapes, such as ESC by `\\x1b`."""
+    return CONTROL_CHARACTERS.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+class SafeConsole(Console):
+    """Console that prints strings as they are, without markup and emoji codes.
+
+    For styles, print a `rich.text.Text`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Convert a string, also one in a cell of a table; its control characters are visible."""
+        return super().render_str(visible(text), **{**options, "markup": False, "emoji": False})
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render anything; control characters inside a `Text` are visible, too."""
+        for segment in super().render(renderable, options):
+            if segment.control or not CONTROL_CHARACTERS.search(segment.text):
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style)
 
 
 class DisconnectSafeStream:
@@ -43,8 +85,11 @@ class DisconnectSafeStream:
         os.close(null_device)
 
 
-class StderrConsole(Console):
-    """Console on standard error that survives the end of its terminal."""
+class StderrConsole(SafeConsole):
+    """Console on standard error, for everything that is not a result.
+
+    Progress bars and log lines share it. It survives the end of its terminal.
+    """
 
     @property
     def file(self) -> DisconnectSafeStream:
@@ -59,4 +104,4 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         line = self.format(record)
-        stderr_console.print(line, soft_wrap=True, markup=False, highlight=False)
+        stderr_console.print(line, soft_wrap=True, highlight=False)

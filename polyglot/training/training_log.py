@@ -97,7 +97,7 @@ class TrainingLog(AbstractContextManager):
         self.is_main = accelerator.is_main_process
         self.window = LogWindow(seconds)
         self.bar = Progress(
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[state]}"),

@@ -1,13 +1,22 @@
-"""The console on standard error survives a closed terminal."""
+"""Consoles survive a closed terminal, and print text of somebody else as text."""
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
-from polyglot.core.console import DisconnectSafeStream, StderrConsole
+from polyglot.core.console import (
+    CONTROL_CHARACTERS,
+    DisconnectSafeStream,
+    SafeConsole,
+    StderrConsole,
+    visible,
+)
 
 
 @pytest.fixture
@@ -48,3 +57,42 @@ def test_a_closed_pipe_is_still_an_error():
     with pytest.raises(BrokenPipeError), open(writing_end, "w", encoding="utf-8") as stream:
         DisconnectSafeStream(stream).write("open\n")
         DisconnectSafeStream(stream).flush()
+
+
+# Text of somebody else
+
+
+def printed(*items, **options):
+    """Print to a safe console and return the output."""
+    output = io.StringIO()
+    console = SafeConsole(file=output, width=80, force_terminal=False)
+    for item in items:
+        console.print(item, **options)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("text", ["\x1b]0;title\x07", "\x1b[31mred", "a\rb", "\x9b2J", "a\u202eb"])
+def test_control_characters_are_printed_as_text(text):
+    table = Table("name")
+    table.add_row(text)
+    table.add_row(Text(text))
+    for item in (text, Text(text), table):
+        assert not CONTROL_CHARACTERS.search(printed(item))
+
+
+def test_escape_character_is_printed_by_its_number():
+    assert printed("a\x1b[31mb") == "a\\x1b[31mb\n"
+
+
+def test_markup_and_emoji_codes_stay_as_they_are():
+    table = Table("[red]head", title="[red]title")
+    table.add_row("[bold]:x:[/]")
+    output = printed("[red]:x:[/] [/nothing]", table)
+    assert "[red]:x:[/] [/nothing]" in output
+    assert "[bold]:x:[/]" in output
+    assert "[red]head" in output
+    assert "[red]title" in output
+
+
+def test_tab_and_line_feed_are_not_changed():
+    assert visible("a\tb\nc") == "a\tb\nc"
