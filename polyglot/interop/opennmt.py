@@ -41,18 +41,19 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
     content = _read(path)
     options = vars(content["opt"])
     model_kind = _model_kind(path, options)
-    source_words = _words(content["vocab"]["src"])
-    target_words = _words(content["vocab"]["tgt"])
-    source_rows = _vocabulary_rows(content["vocab"]["src"], source_words)
-    target_rows = _vocabulary_rows(content["vocab"]["tgt"], target_words)
+    source_vocabulary = content["vocab"]["src"]
+    target_vocabulary = content["vocab"]["tgt"]
+    source_words = _words(source_vocabulary)
+    target_words = _words(target_vocabulary)
+    source_rows = _vocabulary_rows(source_vocabulary, source_words)
+    target_rows = _vocabulary_rows(target_vocabulary, target_words)
 
     weights = content["model"]
-    encoder_table = weights[LIBRARY_TABLE.format("encoder")][source_rows]
-    encoder = {TABLE: encoder_table, **dict(model_kind.body("encoder", weights))}
-    decoder = {
-        **dict(_target_words(weights, content["generator"], target_rows)),
-        **dict(model_kind.body("decoder", weights)),
-    }
+    table = weights[LIBRARY_TABLE.format("encoder")]
+    encoder = {TABLE: table[source_rows]}
+    encoder.update(model_kind.body("encoder", weights))
+    decoder = dict(_target_words(weights, content["generator"], target_rows))
+    decoder.update(model_kind.body("decoder", weights))
     components = {f"encoder.{source}": encoder, f"decoder.{target}": decoder}
 
     run = Run.create(_config(model_kind, options, place, source=source, target=target))
@@ -88,7 +89,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _model_kind(
-    path: Path, options: Mapping[str, Any]
+    path: Path,
+    options: Mapping[str, Any],
 ) -> type[RecurrentModel] | type[TransformerModel]:
     """Return the kind of model. Raises CheckpointError if our components compute something else."""
     kind = TransformerModel
@@ -112,7 +114,8 @@ def _words(vocabulary: Sequence[str]) -> list[str]:
 
 def _vocabulary_rows(vocabulary: Sequence[str], words: Sequence[str]) -> list[int]:
     """Return OpenNMT-py's row of each of our words, special tokens first."""
-    return [vocabulary.index(word) for word in [*SPECIAL_WORDS, *words]]
+    our_words = [*SPECIAL_WORDS, *words]
+    return [vocabulary.index(word) for word in our_words]
 
 
 def _target_words(
@@ -148,6 +151,7 @@ def _config(
         "tie_output": bool(options.get("share_decoder_embeddings")),
     }
     label_smoothing = float(options.get("label_smoothing") or 0.0)
+    steps = int(options.get("train_steps") or 1)
     values = {
         "languages": [source, target],
         "run": str(place),
@@ -161,7 +165,7 @@ def _config(
             "decoder": model_kind.settings(options, "dec"),
         },
         "losses": {"translation": {"label_smoothing": label_smoothing}},
-        "training": {"steps": max(1, int(options.get("train_steps") or 1))},
+        "training": {"steps": max(1, steps)},
         "search": SEARCH,
     }
     return check_config(values, where=str(place))

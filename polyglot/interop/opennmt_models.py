@@ -132,12 +132,11 @@ class TransformerModel:
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield the parameters of one layer."""
         for block, (attention, norm) in attentions.items():
+            library_block = f"{library_name}.{attention}"
             for matrix, parts in cls.merged_matrices[block].items():
-                merged = torch.cat(
-                    [weights[f"{library_name}.{attention}.linear_{part}.weight"] for part in parts]
-                )
-                yield from _linear(f"{name}.{block}.{matrix}", merged)
-            output = weights[f"{library_name}.{attention}.final_linear.weight"]
+                matrices = [weights[f"{library_block}.linear_{part}.weight"] for part in parts]
+                yield from _linear(f"{name}.{block}.{matrix}", torch.cat(matrices))
+            output = weights[f"{library_block}.final_linear.weight"]
             yield from _linear(f"{name}.{block}.output", output)
             yield from _norm(f"{name}.around_{block}.norm", weights, f"{library_name}.{norm}")
 
@@ -151,7 +150,9 @@ class TransformerModel:
 
 def _first_number(value: Any) -> float:
     """Return a number, or the first of a list: OpenNMT-py can change dropout during training."""
-    return float(value[0] if isinstance(value, list) else value)
+    if isinstance(value, list):
+        value = value[0]
+    return float(value)
 
 
 def _layer_count(weights: Mapping[str, Tensor], prefix: str) -> int:
@@ -159,14 +160,17 @@ def _layer_count(weights: Mapping[str, Tensor], prefix: str) -> int:
     numbers = set()
     for name in weights:
         if name.startswith(f"{prefix}."):
-            number, _, _ = name.removeprefix(f"{prefix}.").partition(".")
+            rest = name.removeprefix(f"{prefix}.")
+            number, _, _ = rest.partition(".")
             numbers.add(int(number))
     return 1 + max(numbers)
 
 
 def _linear(name: str, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Tensor]]:
+    if bias is None:
+        bias = weight.new_zeros(len(weight))
     yield f"{name}.weight", weight
-    yield f"{name}.bias", weight.new_zeros(len(weight)) if bias is None else bias
+    yield f"{name}.bias", bias
 
 
 def _norm(

@@ -80,10 +80,12 @@ class RunModule(InputModule):
         """Return `input_ids` and `attention_mask` (B, S), and `languages` (B,) as numbers."""
         pieces = []
         languages = []
+        prefix = prompt or ""
         for text in inputs:
-            language, sentence = self._split_tag((prompt or "") + text)
+            language, sentence = self._split_tag(prefix + text)
             pieces += self.translator.encode_text([sentence], language)
-            languages.append(self.translator.sources.index(language))
+            number = self.translator.sources.index(language)
+            languages.append(number)
         ids, mask = pad(pieces)
         return {
             "input_ids": ids,
