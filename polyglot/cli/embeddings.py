@@ -26,7 +26,7 @@ InputFile = Annotated[
     Optional[Path],
     typer.Argument(
         metavar="FILE",
-        help="One sentence per line, plain or gzip. Default: standard input.",
+        help="One sentence per line, plain or compressed. Default: standard input.",
     ),
 ]
 VectorFile = Annotated[
@@ -172,7 +172,7 @@ def _write_vectors(
 
 
 FirstFile = Annotated[
-    Path, typer.Argument(metavar="A", help="One sentence per line, plain or gzip.")
+    Path, typer.Argument(metavar="A", help="One sentence per line, plain or compressed.")
 ]
 SecondFile = Annotated[
     Path, typer.Argument(metavar="B", help="Sentences in the other language, in the same form.")
@@ -251,8 +251,10 @@ def similar(
 ) -> None:
     """Find the nearest sentences of file B for each sentence of file A.
 
-    Output columns, separated by tabs: score, line in A, line in B, both sentences.
+    Output columns, separated by tabs: score, line in A, line in B, both sentences. In the
+    sentences, a tab is written as \\t and a backslash as \\\\.
     """
+    from polyglot.data.tsv import tsv_line
     from polyglot.inference.embeddings.bitext import find_neighbours
 
     encoder = _load_encoder(run, [source, target], checkpoint=checkpoint, device=device)
@@ -276,14 +278,14 @@ def similar(
     else:
         pairs = result.nearest(top=top, threshold=lowest_score)
     for pair in pairs:
-        print(
+        fields = [
             f"{pair.score:.4f}",
             pair.source + 1,
             pair.target + 1,
             result.sources[pair.source],
             result.targets[pair.target],
-            sep="\t",
-        )
+        ]
+        print(tsv_line(fields))
 
 
 def _load_encoder(

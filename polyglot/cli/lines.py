@@ -13,11 +13,16 @@ def read_lines(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
     file: default standard input. Raises DataError with the line number for text that is not
     UTF-8; for a regular file this happens before the first block.
     """
-    from polyglot.data.text_files import line_blocks, pipe_blocks, stream_blocks
+    from polyglot.data.text_files import (
+        is_read_once,
+        line_blocks,
+        pipe_blocks,
+        stream_blocks,
+    )
 
     if file is None:
         return None, stream_blocks(sys.stdin.buffer, name="standard input")
-    if file.is_fifo():  # a pipe, such as `<(zcat …)`, can be read only once
+    if is_read_once(file):  # a pipe, such as `<(zcat …)`
         return None, pipe_blocks(file)
     total = sum(len(block) for block in line_blocks(file, empty=True))
     return total, line_blocks(file, empty=True)

@@ -14,7 +14,7 @@ from polyglot.core.errors import pluralize
 
 SourceFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Source text: one sentence per line, plain or gzip."),
+    typer.Argument(metavar="FILE", help="Source text: one sentence per line, plain or compressed."),
 ]
 TranslationFile = Annotated[
     Optional[Path],

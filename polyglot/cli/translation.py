@@ -35,7 +35,7 @@ RunsAndFile = Annotated[
     typer.Argument(
         metavar="RUN... [FILE]",
         help="Run directories, several for an ensemble; then the text, one sentence per line, "
-        "plain or gzip. Default text: standard input.",
+        "plain or compressed. Default text: standard input.",
         autocompletion=completion.runs,
     ),
 ]
@@ -73,7 +73,7 @@ NBest = Annotated[
         min=1,
         metavar="N",
         help="Print the N best hypotheses of each line, with tabs between line number, score, "
-        "log-probability and text.",
+        "log-probability and text. In the text, a tab is written as \\t and a backslash as \\\\.",
     ),
 ]
 Checkpoints = Annotated[
@@ -180,6 +180,8 @@ def _print_translations(
 
     count: number of lines before these.
     """
+    from polyglot.data.tsv import tsv_line
+
     for line_hypotheses in hypotheses:
         count += 1
         if not with_scores:
@@ -188,7 +190,7 @@ def _print_translations(
         for hypothesis in line_hypotheses:
             score = f"{hypothesis.score:.4f}"
             log_probability = f"{hypothesis.log_probability:.4f}"
-            print(count, score, log_probability, hypothesis.text, sep="\t")
+            print(tsv_line([count, score, log_probability, hypothesis.text]))
     sys.stdout.flush()
     return count
 

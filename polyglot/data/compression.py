@@ -21,6 +21,9 @@ from polyglot.data.open_files import TOO_MANY_OPEN
 
 READABLE = "gzip, bzip2, xz or zstd"
 
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+"""Usual ends of the names of compressed files."""
+
 BZIP2_STARTS = tuple(
     b"BZh%d" % level + first_block
     for level in range(1, 10)

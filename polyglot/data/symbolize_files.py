@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polyglot.core.errors import DataError
+from polyglot.data.compression import SUFFIXES
 from polyglot.data.row_files import parse_json_line
 from polyglot.data.text_files import line_blocks
 from polyglot.text.symbols import (
@@ -41,7 +42,7 @@ def symbolize_files(
 
     The text files keep their names; `rules.jsonl` and `dictionary.json` are written as well.
 
-    source, target: file, plain or gzipped, and its language. dictionary: a dictionary that was
+    source, target: file, plain or compressed, and its language. dictionary: a dictionary that was
     learned from other text; by default it is learned from this text and its translation.
     progress: called with the number of lines done. Returns statistics of the words by language.
     Raises DataError for files that cannot be used or written, or of different lengths.
@@ -86,7 +87,9 @@ def symbolize_files(
 
 def written_name(path: Path) -> str:
     """Name of the file with symbols, which is not compressed."""
-    return path.name.removesuffix(".gz")
+    if path.suffix in SUFFIXES:
+        return path.stem
+    return path.name
 
 
 def _check_files(source: tuple[Path, str], target: tuple[Path | None, str], folder: Path) -> None:

@@ -163,7 +163,7 @@ def replace_by_cut_gzip(path: Path) -> None:
             append_latin1,
             "train.fr, line 6: not UTF-8 (invalid continuation byte 0xe9); write the file in UTF-8",
         ),
-        (replace_by_cut_gzip, "train.fr: the gzip file is damaged or was cut off"),
+        (replace_by_cut_gzip, "train.fr: the compressed file is damaged or was cut off"),
     ],
 )
 def test_text_that_cannot_be_used(spoil, message, folder, polyglot):

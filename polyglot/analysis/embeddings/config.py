@@ -38,7 +38,7 @@ class SimilarityTest(ComponentConfig):
     languages: list[str] = Field(min_length=2, max_length=2)
     """Languages of the first and of the second sentences."""
     path: HomePath
-    """The file, plain or gzipped."""
+    """The file, plain or compressed."""
     second_path: HomePath | None = None
     """File of the second sentences, if it is another file. Line n of both is the same pair."""
     separator: Literal["tab", "comma"] = "tab"
@@ -60,7 +60,7 @@ class LabelledText(ComponentConfig):
     language: str
     """Language of the sentences."""
     path: HomePath
-    """The file, plain or gzipped."""
+    """The file, plain or compressed."""
 
 
 class AnalysisSettings(ComponentConfig):

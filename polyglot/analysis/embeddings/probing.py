@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from polyglot.core.errors import DataError, pluralize
+from polyglot.data.row_files import without_blank_end
 from polyglot.data.text_files import line_blocks
 
 LENGTH_CLASSES = 6  # of about the same size
@@ -220,7 +221,7 @@ def labelled_probe(
 
 def _labelled_rows(path: Path) -> list[list[str]]:
     rows = []
-    for block in line_blocks(path):
+    for block in without_blank_end(line_blocks(path)):
         for line in block:
             rows.append(line.split("\t"))
     for number, row in enumerate(rows, start=1):

@@ -12,6 +12,7 @@ import numpy
 
 from polyglot.analysis.embeddings.config import SimilarityTest
 from polyglot.core.errors import DataError, pluralize
+from polyglot.data.row_files import without_blank_end
 from polyglot.data.text_files import line_blocks
 
 
@@ -54,7 +55,7 @@ def _rows(
 ) -> list[list[str]]:
     """Columns of each line after the header. columns: smallest number of columns."""
     lines = []
-    for block in line_blocks(path):
+    for block in without_blank_end(line_blocks(path)):
         lines += block
     if test.separator == "comma":
         rows = list(csv.reader(lines))

@@ -34,7 +34,7 @@ FilePair = tuple[Path, Path]
 
 @CORPORA.register("text")
 class TextCorpus(Corpus):
-    """Files with one sentence per line, plain or gzipped.
+    """Files with one sentence per line, plain or compressed.
 
     There is one file for each language (`path`), or two for each direction (`pairs`).
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from polyglot.core.errors import DataError
+from polyglot.data.row_files import without_blank_end
 from polyglot.inference.embeddings.encoder import SentenceChunk, split_chunks
 
 
@@ -28,7 +29,7 @@ def chunks_from_columns(
     DataError, with the line number, for a missing column or another language.
     """
     done = 0
-    for lines in split_chunks(blocks):
+    for lines in split_chunks(without_blank_end(blocks)):
         sentences = []
         sentence_languages = []
         for number, line in enumerate(lines, start=done + 1):
