@@ -146,7 +146,7 @@ class RecurrentDecoder(Decoder):
     def _step(
         self, words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, InnerStates, DecodingState]:
-        """As `step`, with the inner states (N, ·) of this position."""
+        """Run one step; return the output, the inner states (N, ·) and the next state."""
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.

@@ -20,7 +20,7 @@ from polyglot.model.options.base import OPTIONS, DecoderOption
 
 
 class DecoderOutput(Protocol):
-    """What a predictor from the states reads of the model's output for one batch."""
+    """Part of the model's output for one batch that a predictor from the states reads."""
 
     states: Tensor
     """(B, T, D), which the decoder's output layer projects."""
@@ -72,8 +72,9 @@ class InitialWordPredictor(nn.Module):
 
 
 class OwnLayersPredictor(nn.Module):
-    """p_j = softmax(W · tanh(U [tanh(P h_j); c_j])): WP-D with layers of its own.
+    """Predictor of the words still to come, with own layers: a variant of WP-D.
 
+    p_j = softmax(W · tanh(U [tanh(P h_j); c_j])).
     h_j is the state that the decoder's output layer projects, and c_j comes from a separate
     attention over the memory.
     """
@@ -106,8 +107,9 @@ class OwnLayersPredictor(nn.Module):
 
 
 class DecoderLayersPredictor(nn.Module):
-    """p_j = softmax(W · t(tanh(P s_j + b), c_j)) of the words still to come at step j: WP-D.
+    """Predictor of the words still to come, with the layers of the decoder: WP-D.
 
+    p_j = softmax(W · t(tanh(P s_j + b), c_j)) at step j.
     W and t are the output layer and the last non-linear layer of the decoder (section 4.2,
     equations 19 to 21). s_j takes the place of the state; the other inputs of t are those of the
     translation at this step. A decoder without a separate last layer, such as a Transformer, has
