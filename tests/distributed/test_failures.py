@@ -18,6 +18,7 @@ from polyglot.distributed.processes import Processes
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
+from tests.builders.forked import PROGRAM, ForkedProgram
 from tests.builders.runs import tiny_run, train, write_config
 
 SECTIONS = {
@@ -26,21 +27,28 @@ SECTIONS = {
 }
 """A run of about a hundred steps per second: long enough to kill a process."""
 ROOT = Path(__file__).parents[2]
-TORCHRUN = (
+TORCHRUN = [
+    sys.executable,
     "-m",
     "torch.distributed.run",
     "--nproc-per-node=2",
     "--rdzv-backend=c10d",
     "--rdzv-endpoint=localhost:0",
-)
+    *PROGRAM[1:],
+]
 
 
-def start_training(*arguments: object, launcher: Sequence[str] = ()) -> subprocess.Popen:
-    """Start `polyglot train`. launcher: arguments of Python before the program."""
+def start_training(
+    *arguments: object, popen: type[subprocess.Popen] = ForkedProgram
+) -> subprocess.Popen:
+    """Start `polyglot train`; by default a forked process that forks those of the ranks."""
+    return start_program([*PROGRAM, "train", *map(str, arguments)], popen)
+
+
+def start_program(command: Sequence[str], popen: type[subprocess.Popen]) -> subprocess.Popen:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    command = [sys.executable, *launcher, "-m", "polyglot", "train", *map(str, arguments)]
-    return subprocess.Popen(
+    return popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
 
@@ -157,7 +165,7 @@ def test_the_message_about_the_last_checkpoint_reads_the_disk(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_twenty_times_ends_with_the_same_parameters(tmp_path):
-    """Half of the kills are at a random time of the start or soon after it."""
+    """Half of the kills are at a random time of the start of Python or soon after it."""
     steps = 4000
     run = tmp_path / "run"
     generator = random.Random(7)
@@ -166,7 +174,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_parameters(tmp_pat
         training={"steps": steps, "log_every": 10, "checkpoint": {"every": 20}},
         parallel={"verify": 1},
     )
-    process = start_training(config, "--processes", 2)
+    process = start_training(config, "--processes", 2, popen=subprocess.Popen)
     wait_for_checkpoint(run, 20, process)
     for kill in range(20):
         if kill % 2:
@@ -174,7 +182,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_parameters(tmp_pat
         time.sleep(generator.uniform(0, 2))
         _, seconds = kill_rank(process, generator.randrange(2))
         assert seconds < 60
-        process = start_training(run, "--resume", "--processes", 2)
+        process = start_training(run, "--resume", "--processes", 2, popen=subprocess.Popen)
         deadline = time.monotonic() + 240
         while len(child_processes(process)) < 2:
             assert time.monotonic() < deadline
@@ -204,7 +212,8 @@ def test_a_process_that_hangs_ends_the_others(stopped, reason, tmp_path):
 
 def test_torchrun_starts_two_processes(tmp_path):
     config = write_config(tmp_path, training={"steps": 20})
-    _, errors = start_training(config, launcher=TORCHRUN).communicate(timeout=240)
+    process = start_program([*TORCHRUN, "train", str(config)], subprocess.Popen)
+    _, errors = process.communicate(timeout=240)
     assert joined_lines(errors).count("20 of 20 steps") == 1, errors
     (checkpoint,) = checkpoints.choose(tmp_path / "run" / "checkpoints", "last")
     assert checkpoint.step == 20
