@@ -78,13 +78,14 @@ class ModelConfig(LanguageConfig):
     """Size D of the states that every encoder passes to the bridge; by default `encoder.size`. An
     encoder of another size gets a projection."""
     initial_range: float | None = Field(None, gt=0, le=10)
-    """Draw every parameter uniformly from ± this value (the paper: 0.1), instead of the usual
-    initialisation of each kind of parameter."""
-    initial_deviation: float | None = Field(None, gt=0, le=10)
-    """Draw every matrix but recurrent ones from a normal distribution with this deviation (Weng et
-    al. 2017: 0.01), instead of the usual initialisation. Recurrent matrices stay orthogonal."""
+    """Draw every parameter uniformly from ± this value (0.1 in the program of Vázquez et al. 2018),
+    instead of the usual initialisation of each kind of parameter."""
+    initial_std: float | None = Field(None, gt=0, le=10)
+    """Draw every matrix except recurrent ones from a normal distribution with this standard
+    deviation (Weng et al. 2017: 0.01), instead of the usual initialisation. Recurrent matrices stay
+    orthogonal."""
     initial_parameters: Literal["same", "independent"] = "same"
-    """Initial parameters of different languages. `same`: encoders of one size start with the same
+    """Initial parameters of different languages. `same`: encoders of equal size start with the same
     parameters, and decoders too, except for embeddings and output layers. `independent`: all
     parameters differ."""
     languages: dict[str, LanguageConfig] = {}
@@ -117,9 +118,9 @@ class ModelConfig(LanguageConfig):
                 if problem not in common_problems:
                     problems.append(problem.below("languages", language))
 
-        if self.initial_range is not None and self.initial_deviation is not None:
+        if self.initial_range is not None and self.initial_std is not None:
             message = "model.initial_range draws all parameters; leave one of the two out"
-            problems.append(Problem(("initial_deviation",), message))
+            problems.append(Problem(("initial_std",), message))
 
         bridge_problem = self.bridge.validate_size(self.memory_size)
         if bridge_problem is not None:
@@ -168,7 +169,7 @@ class ModelConfig(LanguageConfig):
 
     @property
     def memory_size(self) -> int:
-        """Size D of the states and of the bridge rows."""
+        """Size D of a memory row: a bridge row, or an encoder state if the bridge is `none`."""
         return self.states_size or self.encoder.size
 
     def for_language(self, language: str) -> LanguageConfig:
@@ -188,19 +189,19 @@ class ModelConfig(LanguageConfig):
 
     def _part_names(self, part: str, language: str, sharing: SharingConfig) -> Iterator[str]:
         """Yield the names of the encoder or decoder of one language, and of what it shares."""
-        tied = self.for_language(language).embedding.tie_sides
-        separate_table = tied or sharing.is_shared("embeddings", language)
+        sides_tied = self.for_language(language).embedding.tie_sides
+        separate_table = sides_tied or sharing.is_shared("embeddings", language)
         if separate_table:
             side = "source_embedding" if part == "encoder" else "target_embedding"
-            kind = "embedding" if tied else side
+            kind = "embedding" if sides_tied else side
             yield f"{kind}.{sharing.group_name('embeddings', language)}"
 
         shared = sharing.is_shared(part, language)
         if shared:
             yield f"{part}.{sharing.group_name(part, language)}"
 
-        # A shared encoder with a shared table leaves nothing to the language alone; a shared
-        # decoder leaves the embedding of the language token.
+        # If the encoder and its embedding table are shared, then the language has no encoder
+        # parameters of its own; with a shared decoder it still has its language-token vector.
         if part == "decoder" or not shared or not separate_table:
             yield f"{part}.{language}"
 

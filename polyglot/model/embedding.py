@@ -19,8 +19,8 @@ class EmbeddingConfig(ComponentConfig):
     dropout: DropoutRate = 0.3
     """Dropout on the embeddings."""
     scale: bool = True
-    """Multiply embeddings by √E, so that their components have unit size and they learn as fast as
-    other parameters (Vaswani et al. 2017, section 3.4)."""
+    """Multiply embeddings by √E, so that each entry has about unit variance and they learn as fast
+    as other parameters (Vaswani et al. 2017, section 3.4)."""
     tie_sides: bool = False
     """Share one table between the encoder and the decoder of a language."""
     tie_output: bool = False
@@ -54,5 +54,8 @@ class Embedding(nn.Module):
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
-    """Return a (V, E) table; the row of pad is 0 and has no gradient in an embedding."""
+    """Return a (V, E) table.
+
+    The row of pad is 0 and gets no gradient from look-ups (only as an output layer).
+    """
     return nn.Embedding(vocabulary_size, size, padding_idx=PAD)

@@ -15,8 +15,8 @@ from polyglot.tasks.batch import PAD
 class SkipInit(TorchFunctionMode):
     """Context in which new modules do not draw initial values for their parameters.
 
-    The values come later, from `initialize` or from a checkpoint. Functions of `torch.nn.init` are
-    listed themselves, because the mode is off inside its own handler.
+    The values come later, from `initialize` or from a checkpoint. `nn.init` functions are listed
+    too: while one of them runs, this context does not see the tensor functions it calls.
     """
 
     RANDOM_FUNCTIONS = {
@@ -38,26 +38,27 @@ def initialize(
     module: nn.Module,
     *,
     initial_range: float | None,
-    initial_deviation: float | None = None,
+    initial_std: float | None = None,
     seed: str,
     name: str,
     same_in_all_languages: bool = True,
 ) -> None:
     """Draw every parameter of the component `name`, each from its own generator.
 
-    same_in_all_languages: the bodies and options of one role (encoder or decoder) and size get the
-    same values in every language, which brings the languages closer to a common space. Embeddings
-    and output layers get different values, because equal word numbers mean different words. If
-    False, all values differ between languages.
+    same_in_all_languages: bodies and options of one side (encoder or decoder) and of equal size get
+    the same values in every language, which brings the languages closer to a common space. A body
+    is an encoder or decoder without embeddings and output layer. Embeddings and output layers get
+    different values, because equal word numbers mean different words. If False, all values differ
+    between languages.
 
-    initial_range: draw uniformly from ± this value, as the program of the paper does. If None:
-    Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases but 1
-    for the forget gate (Jozefowicz et al. 2015). Layer norms always start as the identity.
+    initial_range: draw uniformly from ± this value, as the program of Vázquez et al. 2018 does. If
+    None: Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases
+    but 1 for the forget gate (Jozefowicz et al. 2015). Layer norms always start as the identity.
 
-    initial_deviation: draw matrices that are not recurrent from a normal distribution with this
-    deviation, as Weng et al. 2017 do; all biases are 0.
+    initial_std: draw matrices that are not recurrent from a normal distribution with this
+    standard deviation, as Weng et al. 2017 do; all biases are 0.
     """
-    role = name.partition(".")[0]
+    side = name.partition(".")[0]
     norm_parameters = _norm_parameters(module)
     vocabulary_parameters = {id(item) for item in option_vocabulary_parameters(module)}
 
@@ -68,15 +69,16 @@ def initialize(
 
         is_body = key.startswith(("body.", "options."))
         is_body = is_body and id(parameter) not in vocabulary_parameters
-        owner = role if is_body and same_in_all_languages else name
-        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
+        # Components with the same seed name draw the same values: all languages, or only this one.
+        seed_name = side if is_body and same_in_all_languages else name
+        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{seed_name}/{key}".encode()))
 
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
         else:
-            _draw(parameter, f"{name}.{key}", generator, deviation=initial_deviation)
+            _draw(parameter, f"{name}.{key}", generator, std=initial_std)
 
-    if initial_range is None and initial_deviation is None:
+    if initial_range is None and initial_std is None:
         _set_forget_gate_biases(module)
     _set_padding_rows(module)
 
@@ -91,7 +93,7 @@ def _norm_parameters(module: nn.Module) -> set[int]:
 
 
 def _draw(
-    parameter: nn.Parameter, name: str, generator: torch.Generator, *, deviation: float | None
+    parameter: nn.Parameter, name: str, generator: torch.Generator, *, std: float | None
 ) -> None:
     """Draw one parameter with the usual initialisation of its kind."""
     if parameter.dim() < 2:
@@ -99,11 +101,11 @@ def _draw(
     elif "weight_hh" in name:
         for gate in parameter.split(parameter.shape[1]):
             nn.init.orthogonal_(gate, generator=generator)
-    elif deviation is not None:
-        nn.init.normal_(parameter, std=deviation, generator=generator)
+    elif std is not None:
+        nn.init.normal_(parameter, std=std, generator=generator)
     elif "embedding" in name:
         nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
-    elif name.endswith("matrices"):
+    elif name.endswith("matrices"):  # U_i of the option `roles`, stored one below the other
         for matrix in parameter.split(parameter.shape[1]):
             nn.init.xavier_uniform_(matrix, generator=generator)
     else:

@@ -13,6 +13,7 @@ class InnerStates(NamedTuple):
     states: Tensor
     """s_j of every position, (B, T, ·)."""
     contexts: Tensor | None = None
-    """c_j of every position, (B, T, ·), in a form that the decoder chooses; None if it has none."""
+    """c_j of every position, (B, T, ·), or already multiplied by W_c (recurrent decoder); None if
+    the decoder has no contexts."""
     words: Tensor | None = None
     """Embedded words y_{j-1}, (B, T, E); None if the layer does not read them."""

@@ -31,7 +31,7 @@ class Loss:
         self.config = config
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        """Return the loss (), summed over the batch and divided by its target tokens.
+        """Return the loss, a scalar tensor: the sum over the batch divided by its target tokens.
 
         Returns None if the model or the batch does not have this loss.
         """
@@ -68,9 +68,9 @@ class TranslationLoss(Loss):
 
 @LOSSES.register("bridge")
 class BridgePenalty(Loss):
-    """Penalty ‖A·Aᵀ − I‖²_F on heads that attend to the same words (Vázquez et al., section 2.3).
+    """Penalty ‖A·Aᵀ − I‖²_F on bridge heads that attend to the same words.
 
-    The paper adds λ times the penalty of a sentence to −log p of the whole sentence; λ is the
+    Source: Vázquez et al. 2018, section 2.3. The paper adds λ times the penalty of a sentence to −log p of the whole sentence; λ is the
     weight here. So the penalty is summed over the batch and divided by the target tokens, like the
     translation loss. Bridges without attention weights have no penalty.
 
@@ -111,15 +111,16 @@ class AgreementLoss(Loss):
 
     Mean over the rows, sum over the sentences. After Arivazhagan et al. 2019 (arXiv 1903.07091),
     who compare states pooled over positions. A bridge without a fixed number of rows is compared
-    by the mean of its rows, as there.
+    by the mean of its rows, as in that paper.
 
     - The mean of the batch is subtracted first. Otherwise, the loss would be lowest if all
       sentences had equal rows. So it needs batches of many sentences; a single sentence has no
       gradient.
-    - The encoder of the target language reads the translation in its present mode. This side has
-      no gradient: a task trains only its own components, and the opposite task trains the other
+    - The encoder of the target language reads the translation in the current mode (training or
+      evaluation, so with or without dropout). This side has no gradient: a task trains only its
+      own components, and the opposite task trains the other encoder.
+    - Copy tasks (a language to itself) have no agreement loss, nor do target languages without an
       encoder.
-    - Copies have no agreement loss, nor do target languages without an encoder.
     """
 
     class Config(Loss.Config):
@@ -232,9 +233,9 @@ class Losses:
     """Losses of one batch."""
 
     terms: Mapping[str, Tensor]
-    """Each loss () by name, for one target token, so that runs can be compared."""
+    """Loss per target token by name, scalar tensors; can be compared between runs."""
     total: Tensor
-    """Weighted sum () of the terms, for one token or sentence (`losses.per`); it is minimised."""
+    """Weighted sum of the terms per token or sentence (`losses.per`), a scalar tensor."""
 
 
 class LossesConfig(ComponentConfig):
@@ -252,9 +253,9 @@ class LossesConfig(ComponentConfig):
     """Words still to come, predicted from the decoder's states."""
     per: Literal["token", "sentence"] = "token"
     """Divisor of the sum over an update: its target tokens or its sentences. Papers that use SGD at
-    1.0, and their programs, divide by sentences (OpenNMT-py's `normalization: sents`). The gradient
-    per sentence is larger, by the number of target tokens in a sentence. SGD's learning rate and
-    `training.clip_norm` depend on it; Adam does not."""
+    1.0, and their programs, divide by sentences (OpenNMT-py's `normalization: sents`). With
+    `sentence` the gradient is larger by a factor of the mean sentence length. The learning rate of
+    SGD and `training.clip_norm` must fit this choice; Adam hardly changes."""
 
 
 class Criterion:

@@ -45,7 +45,7 @@ class Output:
 
 
 class TranslationModel(nn.Module):
-    """Encoders and decoders by language around one bridge (Vázquez et al., section 2)."""
+    """Encoders and decoders by language around one bridge (Vázquez et al. 2018, section 2)."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class TranslationModel(nn.Module):
     ) -> None:
         """Build only the components that the language pairs need.
 
-        seed: seed of the initial values; None leaves the parameters to a checkpoint. Another
-        language in the model does not change the values of the others.
+        seed: seed of the initial values; None leaves the parameters to a checkpoint. Adding a
+        language does not change the initial values of the other languages.
         sharing: groups of languages that share components.
         """
         super().__init__()
@@ -72,15 +72,16 @@ class TranslationModel(nn.Module):
                 initialize(
                     component,
                     initial_range=config.initial_range,
-                    initial_deviation=config.initial_deviation,
+                    initial_std=config.initial_std,
                     seed=str(seed),
                     name=name,
                     same_in_all_languages=config.initial_parameters == "same",
                 )
 
     def _build(self, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
-        # Tables that belong to no single encoder or decoder, by the name of their sharing group:
-        # `embeddings` for both sides of a language, the other two for one side of several languages.
+        # Tables that several encoders or decoders share, by the name of their sharing group:
+        # `embeddings` for both sides of a language, the other two for one side of several
+        # languages.
         self.embeddings = nn.ModuleDict()
         self.source_embeddings = nn.ModuleDict()
         self.target_embeddings = nn.ModuleDict()
@@ -106,7 +107,7 @@ class TranslationModel(nn.Module):
 
     def _build_decoder(self, language: str, vocabulary_size: int) -> LanguageDecoder:
         settings = self.config.for_language(language)
-        tied = settings.embedding.tie_output
+        output_tied = settings.embedding.tie_output
         return LanguageDecoder(
             settings.decoder,
             settings.embedding,
@@ -115,7 +116,7 @@ class TranslationModel(nn.Module):
             options=settings.options.decoder,
             language_token=self.sharing.is_shared("decoder", language),
             share_with=self._group_member("decoder", language, self.decoders),
-            share_output=self.sharing.shares_output(language, tied=tied),
+            share_output=self.sharing.shares_output(language, tied=output_tied),
         )
 
     def _embedding_table(
@@ -224,7 +225,8 @@ class TranslationModel(nn.Module):
         """Return the matrices of linear and recurrent layers that transform states.
 
         Matrices with one row for each word are left out (embeddings, output layers, word
-        predictors), and also matrices with a single row, which are vectors.
+        predictors), and also matrices with a single row, which are vectors. Some optimizers, such
+        as Muon, treat these matrices differently.
         """
         excluded = self._vocabulary_parameter_ids()
         weights: dict[int, nn.Parameter] = {}
@@ -250,14 +252,14 @@ class TranslationModel(nn.Module):
         return {id(parameter) for parameter in parameters}
 
     def annealed(self) -> dict[str, Annealed]:
-        """Return the annealed quantities of options that train, such as `encoder.de.roles`."""
+        """Return the annealed quantities, such as `encoder.de.roles`, of options not frozen."""
         result: dict[str, Annealed] = {}
         for component_name, component in self.components().items():
             for name, module in component.named_modules():
                 if not isinstance(module, Annealed) or module in result.values():
                     continue
-                # The option itself must train: a frozen component may contain a table that trains
-                # with another component.
+                # Look at the option only: its component may be frozen except for a shared
+                # embedding table.
                 option_name = name.rpartition(".")[0]
                 option = component.get_submodule(option_name)
                 if any(parameter.requires_grad for parameter in option.parameters()):

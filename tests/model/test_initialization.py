@@ -45,9 +45,9 @@ def test_initial_range_bounds_all_parameters_and_biases():
 
 
 @torch.no_grad()
-def test_initial_deviation_draws_matrices_from_a_normal_distribution():
+def test_initial_std_draws_matrices_from_a_normal_distribution():
     """Recurrent matrices stay orthogonal, and biases 0 (Weng et al. 2017, section 5.3)."""
-    model = tiny_model(tiny_config("gru", "none", "rnnsearch", initial_deviation=0.01))
+    model = tiny_model(tiny_config("gru", "none", "rnnsearch", initial_std=0.01))
     drawn = []
     for name, parameter in model.named_parameters():
         if parameter.dim() < 2:
@@ -56,16 +56,16 @@ def test_initial_deviation_draws_matrices_from_a_normal_distribution():
             drawn.append(parameter.flatten())
     values = torch.cat(drawn)
     assert values.std().item() == pytest.approx(0.01, rel=0.1)
-    assert values.abs().max() > 0.03  # a uniform distribution of this deviation ends at 0.017
+    assert values.abs().max() > 0.03  # a uniform distribution of this standard deviation ends at 0.017
 
     weight = model.decoders["en"].body.recurrence.weight_hh_l0
     for gate in weight.split(weight.shape[1]):
         torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)), atol=1e-5, rtol=0)
 
 
-def test_initial_deviation_and_range_exclude_each_other():
+def test_initial_std_and_range_exclude_each_other():
     with pytest.raises(ValidationError, match="leave one of the two out"):
-        tiny_config(initial_range=0.1, initial_deviation=0.01)
+        tiny_config(initial_range=0.1, initial_std=0.01)
 
 
 def test_embeddings_have_unit_length_and_pad_is_0():

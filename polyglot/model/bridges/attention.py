@@ -18,9 +18,9 @@ from polyglot.model.memory import Memory
 class AttentionBridge(Bridge):
     """A = softmax over positions of W₂·ReLU(W₁·Hᵀ), M = A·H.
 
-    Source: Vázquez et al., section 2.2; after Lin et al. 2017. By default, as in the paper, there
-    are no biases, and the decoder attends to all K rows, even if the sentence has fewer words. The
-    settings `bias` and `visible_rows` give the form of the paper's published program.
+    Source: Vázquez et al. 2018, section 2.2; after Lin et al. 2017. By default, as in that paper,
+    there are no biases, and the decoder attends to all K rows, even if the sentence has fewer
+    words. The settings `bias` and `visible_rows` give the form of the paper's published program.
     """
 
     fixed_size = True

@@ -21,7 +21,7 @@ class Bridge(nn.Module):
         """Settings that every bridge has."""
 
         def validate_size(self, size: int) -> Problem | None:
-            """Return the problem of settings that cannot work with states of this size.
+            """Return a Problem if the settings do not fit states of this size, else None.
 
             It is called when the configuration is read, before anything is built.
             """

@@ -12,7 +12,7 @@ from polyglot.model.memory import Memory
 class NoBridge(Bridge):
     """Encoder states as memory, one row for each position.
 
-    It is the bilingual baseline of Vázquez et al., Table 1.
+    It is the bilingual baseline of Vázquez et al. 2018, table 1.
     """
 
     fixed_size = False

@@ -13,7 +13,7 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("transformer")
 class TransformerBridge(Bridge):
-    """Self-attention and feed-forward networks over the encoder states; one row a position."""
+    """Self-attention and feed-forward networks over the encoder states; one row per position."""
 
     fixed_size = False
 

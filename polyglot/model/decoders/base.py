@@ -16,10 +16,13 @@ DECODERS: Registry[Decoder] = Registry("decoder")
 
 
 class EncoderRequirement(NamedTuple):
-    """Settings that a value of a decoder's key needs in every encoder."""
+    """Encoder settings that a decoder setting requires.
+
+    For example, `start: final` requires encoders of type `onmt_rnn`.
+    """
 
     key: str
-    """Key of the decoder, such as `start`."""
+    """Key of the decoder setting, such as `start`."""
     value: str
     """Value of the key, such as `final`."""
     settings: dict[str, Any]
@@ -56,7 +59,7 @@ class Decoder(nn.Module):
             return self.size
 
         def validate_size(self, memory_size: int) -> Problem | None:
-            """Return the problem of settings that cannot work with a memory of this size."""
+            """Return a Problem if the settings do not fit a memory of this size, else None."""
             return None
 
         def encoder_requirement(self) -> EncoderRequirement | None:
@@ -104,7 +107,7 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
-        """Return the decoding state whose row n is the old row rows[n] (N',).
+        """Return a decoding state whose new row n is the old row rows[n]; rows has shape (N',).
 
         sentences: indices (B',) of the sentences to keep, or None to keep all of them.
         """
@@ -119,7 +122,7 @@ class AttentionDecoderConfig(RecurrentDecoderConfig, Decoder.Config):
 
 
 def attention_size_problem(attention: str, size: int, memory_size: int) -> Problem | None:
-    """Return the problem of an attention from states to a memory of another size, or None."""
+    """Return a Problem if this attention needs states and memory of equal size, else None."""
     if attention != "dot" or size == memory_size:
         return None
     message = (

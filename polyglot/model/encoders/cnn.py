@@ -21,7 +21,7 @@ class CnnEncoder(Encoder):
     """h ↦ (h + GLU(convolution of h)) · √½ over embeddings with positions.
 
     Source: Gehring et al. 2017, section 3.2. One layer with a width of five words is the encoder
-    of Bastings et al.; every further layer adds width − 1 words to the context.
+    of Bastings et al. 2019; every further layer adds width − 1 words to the context.
     """
 
     class Config(ComponentConfig):
@@ -30,7 +30,7 @@ class CnnEncoder(Encoder):
         layers: LayerCount = 1
         """Number of layers."""
         width: WindowWidth = 5
-        """Number of words in the window of one convolution; odd, so that the window is symmetric."""
+        """Number of words in the window of a convolution; odd, so that the window is symmetric."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
         """Type of position embeddings."""
         longest: PositionCount = 512

@@ -15,7 +15,10 @@ from polyglot.model.encoders.base import ENCODERS, Encoder
 
 @ENCODERS.register("embedding")
 class EmbeddingEncoder(Encoder):
-    """Word embeddings with positions; a state depends on no other word (Bastings et al., section 3)."""
+    """Word embeddings with positions; a state depends on no other word.
+
+    Source: Bastings et al. 2019, section 3.
+    """
 
     class Config(ComponentConfig):
         size: Size = 512

@@ -79,7 +79,7 @@ class OpenNmtCnnEncoder(Encoder):
         layers: LayerCount = 2
         """Number of layers."""
         width: WindowWidth = 3
-        """Number of words in the window of one convolution, odd; `cnn_kernel_width` in OpenNMT-py."""
+        """Number of words in the window of a convolution, odd; `cnn_kernel_width` in OpenNMT-py."""
         dropout: DropoutRate = 0.3
         """Dropout on the input of each layer."""
 
