@@ -1,7 +1,8 @@
 """Transformer decoder layer, one position at a time, for search.
 
-Matrices are packed once, keys and values are cached. N rows are the hypotheses of B sentences, the
-same number for each, side by side: for a sentence's cache and memory they are queries.
+Matrices are prepared once for many steps (layout or cast), and keys and values are cached. The N
+rows are the hypotheses of B sentences: the same number for each sentence, in consecutive rows. They
+are the queries to the cache and to the memory of their sentence.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ class IncrementalDecoderLayer:
         cache: KeyValueCache,
         memory: tuple[Tensor, Tensor],
         *,
-        penalty: Tensor,
-        place: int,
+        additive_mask: Tensor,
+        position: int,
         mask: Tensor | None,
     ) -> Tensor:
-        """states (N, D) of words at `place` -> (N, D)
+        """states (N, D) of words at `position` -> (N, D)
 
-        memory: from `IncrementalCrossAttention.prepare`. penalty: (N, P) of the cache mask.
+        memory: from `IncrementalCrossAttention.prepare`. additive_mask: (N, P) of `CacheMask`.
         mask: (B, K) of the memory.
         """
         inputs = self.around_attention.enter(states)
-        states = self.attention(inputs, states, cache, penalty, place)
+        states = self.attention(inputs, states, cache, additive_mask, position)
         states = _norm_after(self.around_attention, states)
         states = self.cross(self.around_cross.enter(states), states, memory, mask)
         states = _norm_after(self.around_cross, states)
@@ -80,25 +81,32 @@ class IncrementalSelfAttention:
         self.output = PackedLinear(attention.output.weight, attention.output.bias)
 
     def __call__(
-        self, states: Tensor, residual: Tensor, cache: KeyValueCache, penalty: Tensor, place: int
+        self,
+        states: Tensor,
+        residual: Tensor,
+        cache: KeyValueCache,
+        additive_mask: Tensor,
+        position: int,
     ) -> Tensor:
-        """states and residual (N, D), penalty (N, P) -> residual + attention (N, D)"""
+        """states and residual (N, D), additive_mask (N, P) -> residual + attention (N, D)"""
         sentences = len(cache.keys)
         head_size = cache.keys.shape[3]
         parts = self.inputs(states).view(sentences, -1, 3, self.heads, head_size)
         queries, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, M, d)
         if self.rotary:
-            queries = _rotate_heads(queries, place)
-            keys = _rotate_heads(keys, place)
-        keys, values = cache.write(penalty.shape[1] - keys.shape[2], keys, values)
-        scores = queries @ keys.transpose(2, 3) + penalty.view(sentences, 1, -1, keys.shape[2])
+            queries = _rotate_heads(queries, position)
+            keys = _rotate_heads(keys, position)
+        keys, values = cache.write(additive_mask.shape[1] - keys.shape[2], keys, values)
+        scores = queries @ keys.transpose(2, 3) + additive_mask.view(
+            sentences, 1, -1, keys.shape[2]
+        )
         contexts = torch.softmax(scores, dim=-1) @ values
         return self.output(merge_heads(contexts).flatten(0, 1), plus=residual)
 
 
-def _rotate_heads(heads: Tensor, place: int) -> Tensor:
-    """Rotate (B, H, M, d), all at the same place."""
-    return rotate(heads.reshape(-1, 1, 1, heads.shape[3]), place).view(heads.shape)
+def _rotate_heads(heads: Tensor, position: int) -> Tensor:
+    """Rotate (B, H, M, d), all at the same position."""
+    return rotate(heads.reshape(-1, 1, 1, heads.shape[3]), position).view(heads.shape)
 
 
 class IncrementalCrossAttention:

@@ -1,6 +1,6 @@
 """Key-value cache: a decoding step does not recompute keys and values of the prefix.
 
-All hypotheses of a sentence write to one cache, and a mask says which places belong to the prefix
+All hypotheses of a sentence write to one cache, and a mask says which slots belong to the prefix
 of a hypothesis. So nothing is copied when hypotheses change their order or share a prefix, and all
 queries of a sentence meet its keys in one product.
 """
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-ROOM = 16
-"""Places of a new cache, and the least number of places for each hypothesis later."""
+MINIMUM_SLOTS = 16
+"""Slots of a new cache, and the least number of slots for each hypothesis later."""
 
 
 class KeyValueCache(NamedTuple):
@@ -24,39 +24,46 @@ class KeyValueCache(NamedTuple):
     """
 
     keys: Tensor
-    """(B, H, room, d)"""
+    """(B, H, capacity, d)"""
     values: Tensor
-    """(B, H, room, d)"""
+    """(B, H, capacity, d)"""
 
     @classmethod
     def empty(cls, states: Tensor, *, heads: int, size: int) -> KeyValueCache:
         """Empty cache for H heads of total size D, with the sentences and type of states (B, …)."""
-        shape = (len(states), heads, ROOM, size // heads)
+        shape = (len(states), heads, MINIMUM_SLOTS, size // heads)
         return cls(states.new_empty(shape), states.new_empty(shape))
 
     def write(self, first: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values (B, H, M, d) from place `first` on; return all, (B, H, P, d)."""
+        """Write keys and values (B, H, M, d) from slot `first` on; return all, (B, H, P, d)."""
         last = first + keys.shape[2]
         self.keys[:, :, first:last] = keys
         self.values[:, :, first:last] = values
-        return self.keys[:, :, :last], self.values[:, :, :last]
+        all_keys = self.keys[:, :, :last]
+        all_values = self.values[:, :, :last]
+        return all_keys, all_values
 
-    def gather_places(self, places: Tensor, room: int) -> KeyValueCache:
-        """New cache with these places (B, P) of each sentence, and `room` places in total."""
-        sentences, heads, old_room, size = self.keys.shape
-        chosen = functional.pad(places, (0, room - places.shape[1]))  # any place fills the rest
-        blocks = torch.arange(sentences * heads, device=places.device).view(sentences, heads, 1)
-        rows = (blocks * old_room + chosen.unsqueeze(1)).flatten()
-        shape = (sentences, heads, room, size)
-        keys = self.keys.reshape(-1, size).index_select(0, rows).view(shape)
-        values = self.values.reshape(-1, size).index_select(0, rows).view(shape)
-        return KeyValueCache(keys, values)
+    def gather_slots(self, slots: Tensor, capacity: int) -> KeyValueCache:
+        """New cache with these slots (B, P) of each sentence, and `capacity` slots in total."""
+        sentences, heads, old_capacity, size = self.keys.shape
+        unused = capacity - slots.shape[1]
+        chosen = functional.pad(slots, (0, unused))  # any slot fills the rest
+
+        blocks = torch.arange(sentences * heads, device=slots.device)
+        first_rows = (blocks * old_capacity).view(sentences, heads, 1)
+        rows = first_rows + chosen.unsqueeze(1)
+        rows = rows.flatten()
+
+        shape = (sentences, heads, capacity, size)
+        keys = self.keys.reshape(-1, size).index_select(0, rows)
+        values = self.values.reshape(-1, size).index_select(0, rows)
+        return KeyValueCache(keys.view(shape), values.view(shape))
 
     def select(self, sentences: Tensor) -> KeyValueCache:
         """Cache of these sentences (B')."""
-        return KeyValueCache(
-            select_rows_in_place(self.keys, sentences), select_rows_in_place(self.values, sentences)
-        )
+        keys = select_rows_in_place(self.keys, sentences)
+        values = select_rows_in_place(self.values, sentences)
+        return KeyValueCache(keys, values)
 
 
 def select_rows_in_place(rows: Tensor, index: Tensor) -> Tensor:
@@ -64,56 +71,64 @@ def select_rows_in_place(rows: Tensor, index: Tensor) -> Tensor:
 
     (B, …) -> (B', …)
     """
-    moved = (index != torch.arange(len(index), device=index.device)).nonzero().squeeze(1)
-    rows[moved] = rows[index[moved]]
-    return rows[: len(index)]
+    count = len(index)
+    positions = torch.arange(count, device=index.device)
+    moved = (index != positions).nonzero().squeeze(1)
+    origins = index[moved]
+    rows[moved] = rows[origins]
+    return rows[:count]
 
 
 class CacheMask(NamedTuple):
-    """Places of the cache that each hypothesis attends to."""
+    """Cache slots that each hypothesis may attend to."""
 
-    penalty: Tensor
-    """(N, P): 0 at the places of the hypothesis's prefix, -inf elsewhere"""
-    room: int
-    """Places of the caches."""
+    additive_mask: Tensor
+    """(N, P): 0 at the slots of the hypothesis's prefix, -inf elsewhere."""
+    capacity: int
+    """Number of slots in the caches, used or not."""
 
     @classmethod
     def empty(cls, states: Tensor) -> CacheMask:
         """Mask before the first word, for one hypothesis of each sentence. states (B, …)"""
-        return cls(states.new_zeros(len(states), 0), ROOM)
+        return cls(states.new_zeros(len(states), 0), MINIMUM_SLOTS)
 
     @property
-    def places(self) -> int:
-        return self.penalty.shape[1]
+    def slot_count(self) -> int:
+        return self.additive_mask.shape[1]
 
-    def with_own_places(self, sentences: int) -> CacheMask:
-        """Add a place for each hypothesis, which only this hypothesis attends to."""
-        hypotheses = len(self.penalty) // sentences
-        new_places = self.penalty.new_full((hypotheses, hypotheses), -torch.inf)
-        new_places.fill_diagonal_(0.0)
-        penalty = torch.cat([self.penalty, new_places.repeat(sentences, 1)], dim=1)
-        return self._replace(penalty=penalty)
+    def add_slots(self, sentences: int) -> CacheMask:
+        """Add a slot for each hypothesis, which only this hypothesis attends to."""
+        hypotheses = len(self.additive_mask) // sentences
+        new_slots = self.additive_mask.new_full((hypotheses, hypotheses), -torch.inf)
+        new_slots.fill_diagonal_(0.0)
+        new_mask = new_slots.repeat(sentences, 1)
+        additive_mask = torch.cat([self.additive_mask, new_mask], dim=1)
+        return self._replace(additive_mask=additive_mask)
 
     def is_full(self, hypotheses: int) -> bool:
-        """True if the caches cannot hold another place of each hypothesis."""
-        return self.places + hypotheses > self.room
+        """True if the caches have no free slot for each hypothesis."""
+        return self.slot_count + hypotheses > self.capacity
 
     def compact(self, sentences: int) -> tuple[Tensor, CacheMask]:
-        """Drop the places that no hypothesis attends to, and make room for twice as many.
+        """Drop the slots that no hypothesis attends to, and set the capacity to twice the need.
 
-        Returns the places to keep (B, P') and the mask over them.
+        Returns the slots to keep (B, P') and the mask over them.
         """
-        by_sentence = self.penalty.unflatten(0, (sentences, -1))  # (B, M, P)
+        by_sentence = self.additive_mask.unflatten(0, (sentences, -1))  # (B, M, P)
         hypotheses = by_sentence.shape[1]
+
         is_used = (by_sentence == 0).any(dim=1)
-        width = int(is_used.sum(dim=1).max())
-        used_first = is_used.to(torch.int8).sort(dim=1, descending=True, stable=True).indices
-        places = used_first[:, :width]
-        index = places.unsqueeze(1).expand(-1, hypotheses, -1)
-        penalty = by_sentence.gather(2, index).flatten(0, 1)
-        room = max(ROOM * hypotheses, 2 * (width + hypotheses))
-        return places, CacheMask(penalty, room)
+        used_counts = is_used.sum(dim=1)
+        width = int(used_counts.max())
+        used_first = is_used.to(torch.int8).sort(dim=1, descending=True, stable=True)
+        slots = used_first.indices[:, :width]
+
+        index = slots.unsqueeze(1).expand(-1, hypotheses, -1)
+        additive_mask = by_sentence.gather(2, index)
+        next_width = width + hypotheses
+        capacity = max(MINIMUM_SLOTS * hypotheses, 2 * next_width)
+        return slots, CacheMask(additive_mask.flatten(0, 1), capacity)
 
     def reorder(self, rows: Tensor) -> CacheMask:
         """Hypothesis n continues the old hypothesis rows[n]."""
-        return self._replace(penalty=self.penalty.index_select(0, rows))
+        return self._replace(additive_mask=self.additive_mask.index_select(0, rows))

@@ -35,13 +35,17 @@ class Linear(nn.Linear):
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     dtype = product_type(inputs)
-    parameters = [parameter for parameter in (weight, bias) if parameter is not None]
-    same_type = all(product_type(parameter) == dtype for parameter in parameters)
+    same_type = product_type(weight) == dtype
+    if bias is not None:
+        same_type = same_type and product_type(bias) == dtype
     if same_type and _needs_padding(inputs, dtype):
         rows = inputs.reshape(-1, inputs.shape[-1])
-        bias = None if bias is None else bias.to(dtype)
-        outputs = _LinearFunction.apply(pad_rows(rows, dtype), weight.to(dtype), bias)
-        return outputs[: len(rows)].view(*inputs.shape[:-1], len(weight))
+        padded = pad_rows(rows, dtype)
+        if bias is not None:
+            bias = bias.to(dtype)
+        outputs = _LinearFunction.apply(padded, weight.to(dtype), bias)
+        outputs = outputs[: len(rows)]
+        return outputs.view(*inputs.shape[:-1], len(weight))
     if not onednn.is_faster(inputs, weight) or torch.is_autocast_enabled("cpu"):
         return functional.linear(inputs, weight, bias)
     return _LinearFunction.apply(inputs, weight, bias)
@@ -62,14 +66,21 @@ def pad_rows(rows: Tensor, dtype: torch.dtype) -> Tensor:
 
     There are four padded sizes between two powers of two, so N' ≤ 1.25 N. -> (N', I)
     """
+    converted = rows.to(dtype)
     if not _needs_padding(rows, dtype):
-        return rows.to(dtype)
-    step = 1 << ((len(rows) - 1).bit_length() - 3)
-    return functional.pad(rows.to(dtype), (0, 0, 0, -len(rows) % step))
+        return converted
+    bits = (len(rows) - 1).bit_length()
+    step = 1 << (bits - 3)
+    additional_rows = -len(rows) % step
+    return functional.pad(converted, (0, 0, 0, additional_rows))
 
 
 def product(
-    inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None
+    inputs: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    plus: Tensor | None = None,
 ) -> Tensor:
     """W x + b + plus for tensors of one type, without autograd and autocast; plus (..., O)."""
     others = [tensor for tensor in (inputs, bias, plus) if tensor is not None]
@@ -78,14 +89,20 @@ def product(
     if use_onednn or (same_type and _needs_padding(inputs, weight.dtype)):
         return onednn.multiply(inputs, weight, bias, plus=plus)
     outputs = functional.linear(inputs, weight, bias)
-    return outputs if plus is None else outputs + plus
+    if plus is None:
+        return outputs
+    return outputs + plus
 
 
 class PackedLinear:
-    """Linear layer without gradients, packed once for many products."""
+    """Linear layer without gradients, with its matrix prepared once (layout or cast) for many products."""
 
     def __init__(
-        self, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none"
+        self,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        *,
+        activation: Activation = "none",
     ) -> None:
         """Pack weight (O, I) and bias (O), both of one type.
 
@@ -94,7 +111,10 @@ class PackedLinear:
         self.bias = bias
         self.activation = activation
         self.is_packed = onednn.is_faster(weight, weight)
-        self.weight = onednn.pack(weight) if self.is_packed else weight.contiguous()
+        if self.is_packed:
+            self.weight = onednn.pack(weight)
+        else:
+            self.weight = weight.contiguous()
 
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
         """inputs (..., I) -> (..., O); plus (..., O) is added, only without an activation."""
@@ -106,9 +126,14 @@ class PackedLinear:
             return getattr(functional, self.activation)(outputs)
         if self.activation == "relu":
             # oneDNN's ReLU turns NaN into 0, which would hide a damaged model.
-            return onednn.multiply(inputs, self.weight, self.bias).relu_()
+            outputs = onednn.multiply(inputs, self.weight, self.bias)
+            return outputs.relu_()
         return onednn.multiply(
-            inputs, self.weight, self.bias, activation=self.activation, plus=plus
+            inputs,
+            self.weight,
+            self.bias,
+            activation=self.activation,
+            plus=plus,
         )
 
 
@@ -133,16 +158,23 @@ class _LinearFunction(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight = ctx.saved_tensors
         needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
-        rows = gradient.reshape(-1, gradient.shape[-1])
-        input_gradient = product(gradient, weight.t()) if needs_inputs else None
+        gradient_rows = gradient.reshape(-1, gradient.shape[-1])
+        input_gradient = None
         weight_gradient = None
+        bias_gradient = None
+        if needs_inputs:
+            input_gradient = product(gradient, weight.t())
         if needs_weight:
             # A sum over many rows: here the BLAS is faster.
-            weight_gradient = rows.t() @ inputs.reshape(-1, inputs.shape[-1])
-        bias_gradient = rows.sum(dim=0) if needs_bias else None
+            input_rows = inputs.reshape(-1, inputs.shape[-1])
+            weight_gradient = gradient_rows.t() @ input_rows
+        if needs_bias:
+            bias_gradient = gradient_rows.sum(dim=0)
         return input_gradient, weight_gradient, bias_gradient
 
 
 def resize(size: int, wanted: int) -> nn.Module:
     """Projection between two state sizes; the identity where they are equal."""
-    return nn.Identity() if size == wanted else Linear(size, wanted)
+    if size == wanted:
+        return nn.Identity()
+    return Linear(size, wanted)

@@ -57,7 +57,7 @@ class RecurrentDecoderConfig(ComponentConfig):
     attention: Literal["dot", "general", "mlp"] = "general"
     """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
     input_feeding: bool = False
-    """Input feeding: each output is an input of the next step, as in the paper; slower."""
+    """Input feeding: each output is an input of the next step, as in that paper; slower."""
     dropout: DropoutRate = 0.3
     """Dropout between layers and on the output."""
 
@@ -150,12 +150,12 @@ def run_recurrence(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -
 
 
 class RecurrentSteps:
-    """Recurrence one position at a time, with weights packed once for many steps.
+    """Recurrence one position at a time, with matrices prepared once for many steps.
 
     A fused call for a single position spends more time on rearranging weights than on products.
-    Here a step of a layer is one matrix product over [input; state]. The part of a word in the
-    gates of the first layer does not depend on the state: `project_words` computes it in advance,
-    for many words at once.
+    Here a step of a layer is one matrix product over [input; state]. The contribution of a word
+    to the gates of the first layer does not depend on the state: `project_words` computes it in
+    advance, for many words at once.
     """
 
     def __init__(self, recurrence: nn.LSTM | nn.GRU, *, word_size: int) -> None:

@@ -70,9 +70,10 @@ class TranslationLoss(Loss):
 class BridgePenalty(Loss):
     """Penalty ‖A·Aᵀ − I‖²_F on bridge heads that attend to the same words.
 
-    Source: Vázquez et al. 2018, section 2.3. The paper adds λ times the penalty of a sentence to −log p of the whole sentence; λ is the
-    weight here. So the penalty is summed over the batch and divided by the target tokens, like the
-    translation loss. Bridges without attention weights have no penalty.
+    Source: Vázquez et al. 2018, section 2.3. The paper adds λ times the penalty of a sentence to
+    −log p of the whole sentence; λ is the weight here. So the penalty is summed over the batch and
+    divided by the target tokens, like the translation loss. Bridges without attention weights have
+    no penalty.
 
     `form: sharded` is the penalty of the published program: the mean over the sentences of the norm
     ‖A·Aᵀ − I‖_F, added once for each shard of 32 target positions in which that program computes

@@ -142,7 +142,7 @@ class TransformerState(NamedTuple):
     """Decoding state of N hypotheses in a Transformer decoder."""
 
     caches: list[LayerCaches]
-    """One item a layer; empty before the first word."""
+    """One item per layer; empty before the first word."""
     length: int
     """Number of words in each prefix."""
 

@@ -28,9 +28,9 @@ class DecodingState(NamedTuple):
     """Decoding state of N hypotheses."""
 
     stepper: RecurrentSteps
-    """Recurrence with its weights packed once for many steps."""
+    """Recurrence with its matrices prepared once (layout or cast) for many steps."""
     combine: AccumulatedLinear
-    """W_s (D, D), the part of the combining matrix that multiplies the outputs."""
+    """W_s (D, D), the part of the combining matrix that multiplies the recurrent states."""
     dropout: StepDropout
     attention: AttentionSteps
     """Attention with the keys and values of each sentence, which are computed once."""
@@ -92,15 +92,16 @@ class RecurrentDecoder(Decoder):
             return self._run_stepwise(embedded, memory)
 
         initial = repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count)
-        outputs = run_recurrence(self.recurrence, embedded, initial)
+        recurrent_states = run_recurrence(self.recurrence, embedded, initial)
         keys = self.attention.keys(memory.states)
-        contexts, _ = self.attention(outputs, keys, self._values(memory), memory.attention_mask)
-        inner = InnerStates(outputs, contexts)
+        values = self._values(memory)
+        contexts, _ = self.attention(recurrent_states, keys, values, memory.attention_mask)
+        inner = InnerStates(recurrent_states, contexts)
         return self.last_layer(inner), inner
 
     def last_layer(self, inner: InnerStates) -> Tensor:
         """tanh(W [c; s]), with dropout"""
-        return self.dropout(tanh(inner.contexts + linear(inner.states, self._combine_outputs)))
+        return self.dropout(tanh(inner.contexts + linear(inner.states, self._state_matrix)))
 
     def _run_stepwise(self, embedded: Tensor, memory: Memory) -> tuple[Tensor, InnerStates]:
         """With input feeding, a step needs the output of the step before: no fused call exists."""
@@ -127,8 +128,8 @@ class RecurrentDecoder(Decoder):
         keys = self.attention.keys(memory.states)
         return DecodingState(
             stepper,
-            combine=AccumulatedLinear(self._combine_outputs),
-            dropout=StepDropout(self.dropout.share if self.training else 0.0),
+            combine=AccumulatedLinear(self._state_matrix),
+            dropout=StepDropout(self.dropout.rate if self.training else 0.0),
             attention=AttentionSteps(self.attention, keys, self._values(memory)),
             recurrence=stepper.start(initial),
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
@@ -147,15 +148,15 @@ class RecurrentDecoder(Decoder):
         self, words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, InnerStates, DecodingState]:
         """Run one step; return the output, the inner states (N, ·) and the next state."""
-        outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
+        recurrent_states, recurrence = state.stepper(words, state.feed, state.recurrence)
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.
-        contexts = state.attention(outputs, memory.attention_mask)
-        output = state.dropout(tanh(state.combine(outputs, plus=contexts)))
+        contexts = state.attention(recurrent_states, memory.attention_mask)
+        output = state.dropout(tanh(state.combine(recurrent_states, plus=contexts)))
 
         feed = output if self.input_feeding else output[:, :0]
         next_state = state._replace(recurrence=recurrence, feed=feed)
-        return output, InnerStates(outputs, contexts), next_state
+        return output, InnerStates(recurrent_states, contexts), next_state
 
     def reorder(
         self, state: DecodingState, rows: Tensor, sentences: Tensor | None
@@ -177,7 +178,7 @@ class RecurrentDecoder(Decoder):
         return linear(memory.states, self.combine.weight[:, : memory.states.shape[-1]])
 
     @property
-    def _combine_outputs(self) -> Tensor:
+    def _state_matrix(self) -> Tensor:
         """W_s (D, D)"""
         return self.combine.weight[:, -self.size :]
 

@@ -23,7 +23,7 @@ class RnnSearchState(NamedTuple):
     """Decoding state of N hypotheses."""
 
     first: RecurrentSteps
-    """Recurrence that reads the word, with its weights packed once for many steps."""
+    """Recurrence that reads the word, with its matrices prepared once for many steps."""
     second: RecurrentSteps | None
     """Recurrence that reads the context; None in the form `paper`."""
     attention: AttentionSteps
@@ -38,7 +38,7 @@ class RnnSearchDecoder(Decoder):
 
     - `form: paper`, of Weng et al. 2017 and of Choi et al. 2017, who use an LSTM:
       c_j = att(s_{j-1}), s_j = RNN([y_{j-1}; c_j], s_{j-1}).
-    - `form: conditional`, of dl4mt, the program of Weng et al.: s' = RNN₁(y_{j-1}, s_{j-1}),
+    - `form: conditional`, of dl4mt, the program of Weng et al. 2017: s' = RNN₁(y_{j-1}, s_{j-1}),
       c_j = att(s'), s_j = RNN₂(c_j, s').
 
     Output, in both forms: t_j = tanh(W_s s_j + W_c c_j + W_y y_{j-1} + b) as in dl4mt, or the
@@ -112,12 +112,12 @@ class RnnSearchDecoder(Decoder):
     ) -> tuple[Tensor, InnerStates]:
         """The inner states are s_j, c_j and y_{j-1}."""
         state = self.start(memory)
-        words_by_position = state.first.project_words(embedded.transpose(0, 1))
+        gate_inputs = state.first.project_words(embedded.transpose(0, 1))  # (T, B, ·)
 
         states = []
         contexts = []
-        for words in words_by_position.unbind():
-            position_states, position_contexts, state = self._recur(words, state, memory)
+        for position_inputs in gate_inputs.unbind():
+            position_states, position_contexts, state = self._recur(position_inputs, state, memory)
             states.append(position_states)
             contexts.append(position_contexts)
 
@@ -154,29 +154,33 @@ class RnnSearchDecoder(Decoder):
         )
 
     def prepare_words(self, embedded: Tensor, state: RnnSearchState) -> Tensor:
-        """Compute the part of the words in the gates and in the output. (U, E) -> (U, ·)"""
-        gates = state.first.project_words(embedded)
-        return torch.cat([gates, self.word_output(embedded)], dim=1)
+        """Compute what the words contribute to the gates and to the output layer.
+
+        (U, E) -> (U, ·)
+        """
+        gate_inputs = state.first.project_words(embedded)
+        return torch.cat([gate_inputs, self.word_output(embedded)], dim=1)
 
     def step(
         self, words: Tensor, state: RnnSearchState, memory: Memory
     ) -> tuple[Tensor, RnnSearchState]:
         layer_size = self.word_output.out_features
-        gates, word_outputs = words.split([words.shape[1] - layer_size, layer_size], dim=1)
-        states, contexts, next_state = self._recur(gates, state, memory)
+        gate_size = words.shape[1] - layer_size
+        gate_inputs, word_outputs = words.split([gate_size, layer_size], dim=1)
+        states, contexts, next_state = self._recur(gate_inputs, state, memory)
         return self._combine(states, contexts, word_outputs), next_state
 
     def _recur(
-        self, gates: Tensor, state: RnnSearchState, memory: Memory
+        self, gate_inputs: Tensor, state: RnnSearchState, memory: Memory
     ) -> tuple[Tensor, Tensor, RnnSearchState]:
-        """Part of the words in the gates (N, ·) -> s_j (N, ·), c_j (N, ·) and the next state."""
+        """gate_inputs (N, ·) of the words -> s_j (N, ·), c_j (N, ·) and the next state"""
         if state.second is None:
             last_states = state.recurrence[0][0]
             contexts = state.attention(last_states, memory.attention_mask)
-            states, recurrence = state.first(gates, contexts, state.recurrence)
+            states, recurrence = state.first(gate_inputs, contexts, state.recurrence)
         else:
-            no_inputs = gates[:, :0]
-            middle_states, middle = state.first(gates, no_inputs, state.recurrence)
+            no_inputs = gate_inputs[:, :0]
+            middle_states, middle = state.first(gate_inputs, no_inputs, state.recurrence)
             contexts = state.attention(middle_states, memory.attention_mask)
             states, recurrence = state.second(None, contexts, middle)
         return states, contexts, state._replace(recurrence=recurrence)

@@ -17,16 +17,19 @@ from polyglot.model.memory import Memory
 
 
 class DecodingState(NamedTuple):
-    """Decoding state of N hypotheses of B sentences; the first three fields have one item a layer."""
+    """Decoding state of N hypotheses of B sentences.
+
+    The first three fields have one item per layer.
+    """
 
     layers: tuple[IncrementalDecoderLayer, ...]
-    """Layers with their matrices packed once for many steps."""
+    """Layers with their matrices prepared once (layout or cast) for many steps."""
     caches: tuple[KeyValueCache, ...]
     """Keys and values of the prefixes."""
     memories: tuple[tuple[Tensor, Tensor], ...]
     """Keys (B, H, d, K) and values (B, H, K, d) of the memory, computed once for each sentence."""
     cache_mask: CacheMask
-    """Places of the caches that each hypothesis attends to."""
+    """Cache slots that each hypothesis may attend to."""
     position: int
     """Position of the next word, counted from 0."""
 
@@ -95,9 +98,9 @@ class TransformerDecoder(Decoder):
         caches = state.caches
         cache_mask = state.cache_mask
         if cache_mask.is_full(len(words) // sentences):
-            places, cache_mask = cache_mask.compact(sentences)
-            caches = tuple(cache.gather_places(places, cache_mask.room) for cache in caches)
-        cache_mask = cache_mask.with_own_places(sentences)
+            slots, cache_mask = cache_mask.compact(sentences)
+            caches = tuple(cache.gather_slots(slots, cache_mask.capacity) for cache in caches)
+        cache_mask = cache_mask.add_slots(sentences)
 
         states = words
         for layer, cache, layer_memory in zip(state.layers, caches, state.memories):
@@ -105,8 +108,8 @@ class TransformerDecoder(Decoder):
                 states,
                 cache,
                 layer_memory,
-                penalty=cache_mask.penalty,
-                place=state.position,
+                additive_mask=cache_mask.additive_mask,
+                position=state.position,
                 mask=memory.attention_mask,
             )
 
