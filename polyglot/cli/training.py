@@ -203,8 +203,8 @@ def _log_next_step(trainer: Trainer, process_count: int = 1) -> None:
     logger.info(
         f"{run.path}: {step} of {steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
-    if trainer.interrupted and step < steps:
+    if trainer.received_signal and step < steps:
         option = f" --processes {process_count}" if process_count > 1 else ""
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{option}")
-        raise typer.Exit(128 + trainer.interrupted)
+        raise typer.Exit(128 + trainer.received_signal)
     logger.info(f"next: polyglot evaluate {run.path}")

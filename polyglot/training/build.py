@@ -84,7 +84,7 @@ def build_trainer(
         run,
         model=model,
         optimizer=build_optimizer(config, model),
-        learning_rate=LEARNING_RATES.build(
+        learning_rate_schedule=LEARNING_RATES.build(
             config.learning_rate_schedule,
             steps=config.training.steps,
         ),

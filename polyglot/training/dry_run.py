@@ -36,7 +36,7 @@ from polyglot.training.warm_start import freeze, open_warm_start
 logger = logging.getLogger("polyglot")
 
 MAX_LISTED_PROCESSES = 8
-"""number of processes up to which each has a row"""
+"""with more processes than this, the table shows only the smallest and the largest"""
 
 
 class ProcessRow(NamedTuple):
@@ -49,7 +49,7 @@ class ProcessRow(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """Tasks, vocabularies, parameters and placement of a training before its first step."""
+    """Tasks, vocabularies, parameters and placement of a training run before its first step."""
 
     config: Config
     vocabulary_sizes: dict[str, int]
@@ -60,7 +60,7 @@ class TrainingPlan:
 
     def memory(self) -> dict[str, int]:
         """Estimated bytes by purpose; with several processes, those of the largest one."""
-        ranks = range(self.placement.processes)
+        ranks = range(self.placement.process_count)
         counts_by_rank = [self.parameters_of(rank) for rank in ranks]
         largest = max(counts_by_rank, key=lambda counts: sum(counts.values()))
         memory = parameter_memory(
@@ -84,7 +84,7 @@ class TrainingPlan:
         yield self._task_table()
         yield self._vocabulary_table()
         yield self._component_table()
-        if self.placement.processes > 1:
+        if self.placement.process_count > 1:
             yield self._process_table()
         yield self._memory_table()
 
@@ -117,15 +117,15 @@ class TrainingPlan:
         return table
 
     def _process_table(self) -> Table:
-        """Tasks and parameters of each process; of many, those of the smallest and largest."""
-        number = self.placement.processes
+        """Tasks and parameters of each process, or of the smallest and the largest process."""
+        process_count = self.placement.process_count
         rows = []
-        for rank in range(number):
+        for rank in range(process_count):
             parameters = sum(self.parameters_of(rank).values())
             tasks = len(self.placement.tasks_of(rank))
             rows.append(ProcessRow(parameters, tasks, str(rank)))
 
-        if number > MAX_LISTED_PROCESSES:
+        if process_count > MAX_LISTED_PROCESSES:
             rows = _smallest_and_largest(rows)
 
         table = Table("process", "tasks", "parameters", title="Processes")
@@ -135,9 +135,9 @@ class TrainingPlan:
 
     def _memory_table(self) -> Table:
         title = "Memory of training, estimated"
-        if self.placement.processes > 1:
+        if self.placement.process_count > 1:
             title += ", of one process"
-        table = Table("memory for", "MiB", "which is", title=title)
+        table = Table("memory for", "MiB", "details", title=title)
 
         memory = self.memory()
         descriptions = describe_memory(
@@ -152,23 +152,23 @@ class TrainingPlan:
         table.add_row(
             "all",
             in_mebibytes(total),
-            f"besides the program itself, about {PROGRAM_MEBIBYTES} MiB",
+            f"plus about {PROGRAM_MEBIBYTES} MiB for the program itself (not counted here)",
         )
         return table
 
 
 def plan_training(
     config: Config,
-    processes: int = 1,
+    process_count: int = 1,
     *,
     resumed_run: Run | None = None,
 ) -> TrainingPlan:
     """Check a configuration with its data and this machine; writes nothing but the text cache.
 
-    processes: the number that shall train. resumed_run: run that shall continue with this
-    configuration, and that has vocabularies and components already.
+    process_count: number of processes that will train. resumed_run: run to continue with this
+    configuration; it already has vocabularies and components.
     """
-    check_processes(config, processes)
+    check_processes(config, process_count)
     corpora = preflight(config, resuming=resumed_run is not None)
     _check_all_held_out(config)
     warm_start = open_warm_start(config, resuming=resumed_run is not None)
@@ -188,7 +188,7 @@ def plan_training(
         )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     schedule = build_schedule(config, dataset_sizes(datasets))
-    placement = build_placement(schedule, config, processes)
+    placement = build_placement(schedule, config, process_count)
 
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
@@ -210,7 +210,11 @@ def plan_training(
 
 
 def _check_all_held_out(config: Config) -> None:
-    """Check validation text of the tasks and of BLEU, and test text of all directions."""
+    """Check the validation and test text.
+
+    These are the validation text of the tasks and of the pairs whose BLEU is measured, and the test
+    text of all directions.
+    """
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
@@ -223,9 +227,10 @@ def _check_held_out(
     corpora: Sequence[ComponentConfig],
     pairs: Sequence[LanguagePair],
 ) -> None:
-    """Raises DataError where validation or evaluation would.
+    """Check that held-out text can be used.
 
-    That is if no pair has text, or if a text cannot be used.
+    Raises DataError in the same cases as validation or evaluation: if no pair has text, or if a
+    text cannot be used.
     """
     if not corpora:
         return
@@ -267,12 +272,12 @@ def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
 
 def _smallest_and_largest(rows: Sequence[ProcessRow]) -> list[ProcessRow]:
     """Rows of the smallest and the largest process; one row if they are equal."""
-    number = len(rows)
+    process_count = len(rows)
     smallest = min(rows)
     largest = max(rows)
     if smallest._replace(name="") == largest._replace(name=""):
-        return [smallest._replace(name=f"each of {number}")]
+        return [smallest._replace(name=f"each of {process_count}")]
     return [
-        smallest._replace(name=f"{smallest.name}, the smallest of {number}"),
+        smallest._replace(name=f"{smallest.name}, the smallest of {process_count}"),
         largest._replace(name=f"{largest.name}, the largest"),
     ]

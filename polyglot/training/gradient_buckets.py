@@ -36,37 +36,40 @@ class GradientBucket:
 
     component: str
     parameters: list[nn.Parameter]
-    trainers: tuple[int, ...]
+    training_ranks: tuple[int, ...]
     """ranks that train the component in this update"""
     group: ProcessGroup | None
     """ranks that have the component"""
     last_batch: int
-    """number of the last local batch that trains the component, −1 if there is none"""
-    missing: int
-    """gradients that the last local batch has not given yet"""
+    """index in the plan of the last local batch that trains the component, −1 if there is none"""
+    missing_count: int
+    """number of gradients that are still missing from the last local batch"""
     flat: Tensor | None = None
     work: Work | None = None
 
     def is_complete(self, current_batch: int) -> bool:
-        """Return whether all local gradients are there during the backward pass of a batch."""
+        """Return whether all local gradients are complete during the backward pass of a batch."""
         if self.last_batch == current_batch:
-            return self.missing == 0
+            return self.missing_count == 0
         return self.last_batch < current_batch
 
     def fill(self, rank: int) -> None:
-        """Copy the local gradients into the flat tensor; it stays empty where they are received."""
-        if len(self.trainers) > 1 or rank in self.trainers:
+        """Create the flat tensor and copy the local gradients into it.
+
+        On ranks that only receive, the tensor is left uninitialised.
+        """
+        if len(self.training_ranks) > 1 or rank in self.training_ranks:
             self.flat = self._flat_gradients()
         else:
-            self.flat = self._empty()
+            self.flat = self._uninitialised()
 
     def send(self) -> None:
         """Start the transfer: a broadcast if a single rank trains the component, else a sum."""
-        if len(self.trainers) == 1:
-            [trainer] = self.trainers
+        if len(self.training_ranks) == 1:
+            [sender] = self.training_ranks
             self.work = torch.distributed.broadcast(
                 self.flat,
-                trainer,
+                sender,
                 group=self.group,
                 async_op=True,
             )
@@ -94,7 +97,7 @@ class GradientBucket:
 
         return torch.cat(parts)
 
-    def _empty(self) -> Tensor:
+    def _uninitialised(self) -> Tensor:
         size = sum(parameter.numel() for parameter in self.parameters)
         return self.parameters[0].new_empty(size)
 
@@ -119,9 +122,12 @@ class BucketQueue:
             for parameter in bucket.parameters:
                 self._bucket_of[parameter] = bucket
 
-    def start_batch(self, number: int) -> None:
-        """Begin the backward pass of a batch; send what no later batch of this rank changes."""
-        self._current_batch = number
+    def start_batch(self, batch_index: int) -> None:
+        """Begin the backward pass of a batch; send the buckets that no later local batch changes.
+
+        batch_index: index of the batch in the plan of the update.
+        """
+        self._current_batch = batch_index
         self._send_complete()
 
     def add_gradient(self, parameter: nn.Parameter) -> bool:
@@ -131,14 +137,15 @@ class BucketQueue:
             return False
 
         if bucket.last_batch == self._current_batch:
-            bucket.missing -= 1
-            if bucket.missing == 0:
+            bucket.missing_count -= 1
+            if bucket.missing_count == 0:
                 self._send_complete()
         return True
 
     def finish(self, number_of_batches: int) -> int:
         """Send the rest and wait for all buckets. Returns the bytes that were transferred."""
-        self.start_batch(number_of_batches)
+        # An index after the last batch: every bucket is now complete.
+        self.start_batch(batch_index=number_of_batches)
 
         transferred = 0
         for bucket in self.buckets:
@@ -161,7 +168,7 @@ class BucketQueue:
             self._next += 1
 
     def _waiting_for(self, bucket: GradientBucket) -> AbstractContextManager[None]:
-        return self.processes.waiting(f"its part of {bucket.component} at step {self.step}")
+        return self.processes.waiting(f"gradients of {bucket.component} at step {self.step}")
 
 
 def split_into_buckets(

@@ -1,10 +1,10 @@
 """Exchange of gradients between processes, for the components that at least one process trained.
 
 The gradients of a component are sent in buckets, in a fixed order, while the backward pass still
-runs. A component that one rank trained is broadcast from it; what several ranks trained is summed.
-A batch is weighted by its target tokens (or sentences) divided by those of all batches of the
-update. The ranks gather these counts before each update, so that several processes compute the
-same update as one process that accumulates the same batches.
+runs. If one rank trained a component, it broadcasts the gradients; if several ranks trained it, the
+gradients are summed. A batch is weighted by its target tokens (or sentences) divided by those of
+all batches of the update. The ranks gather these counts before each update, so that several
+processes compute the same update as one process that accumulates the same batches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from polyglot.training.gradient_buckets import (
     backward_order,
     split_into_buckets,
 )
-from polyglot.training.gradient_scaling import Parameters, clip_gradients
+from polyglot.training.gradient_scaling import Parameters, clip_gradients, gradient_norm
 from polyglot.training.placement import Placement, ScheduledBatch
 
 MEBIBYTE = 2**20
@@ -56,7 +56,7 @@ class NoOpExchange:
         return dict(local_counts)
 
     @contextmanager
-    def backward_of(self, number: int) -> Iterator[None]:
+    def during_backward(self, batch_index: int) -> Iterator[None]:
         yield
 
     def finish(self) -> None:
@@ -79,20 +79,20 @@ class GradientExchange:
         parameters: Parameters,
         sharing: SharingConfig,
         *,
-        bucket: float,
+        max_bucket_mib: float,
     ) -> None:
-        """parameters: those of this process, by component. bucket: largest bucket in MiB."""
+        """parameters: those of this process, by component."""
         self.processes = processes
         self.placement = placement
         self.sharing = sharing
         self.parameters = _trainable(parameters)
-        self.max_bucket_bytes = bucket * MEBIBYTE
+        self.max_bucket_bytes = max_bucket_mib * MEBIBYTE
 
         self.stop_signal = 0
         """signal that asked a process to stop before this update; the same value on all ranks"""
         self.transferred_bytes = 0
         """gradient bytes that were sent or received so far"""
-        self.reached: dict[str, NamesByComponent] = {}
+        self.parameters_with_gradient: dict[str, NamesByComponent] = {}
         """names of the parameters that get a gradient from a task, by task
 
         Other parameters of its components keep `grad = None`, which an optimizer does not treat
@@ -103,7 +103,10 @@ class GradientExchange:
         self._plan: Sequence[ScheduledBatch] = ()
         self._queue = BucketQueue(processes)
 
-        # The first update of a task records which parameters its batches reach.
+        self._local_batches: set[int] = set()
+        """indices in the plan of the batches of this rank"""
+
+        # The first update of a task records which parameters get a gradient from its batches.
         self._recording = False
         self._recorded: dict[int, set[nn.Parameter]] = {}
         self._current_batch = -1
@@ -114,8 +117,8 @@ class GradientExchange:
 
     def create_process_groups(self) -> None:
         """Create process groups for shared components; collective, same order on every rank."""
-        for ranks in self.placement.partial_groups:
-            with self.processes.waiting("the ranks that share its components"):
+        for ranks in self.placement.sharing_rank_groups:
+            with self.processes.waiting("the process group of ranks that share components"):
                 self.processes.group(ranks)
 
     def begin(
@@ -126,7 +129,7 @@ class GradientExchange:
         *,
         stop_signal: int,
     ) -> dict[int, int]:
-        """Gather the counts of all batches of an update, by their number in the plan.
+        """Gather the counts of all batches of an update, by their index in the plan.
 
         local_counts: target tokens (or sentences) of the batches of this rank.
         stop_signal: signal that asked this process to stop, or 0.
@@ -135,26 +138,32 @@ class GradientExchange:
         self._plan = plan
         counts = self._gather_counts(local_counts, stop_signal)
 
-        self._recorded = {number: set() for number in local_counts}
-        self._recording = any(batch.task.name not in self.reached for batch in plan)
+        self._local_batches = set(local_counts)
+        self._recorded = {batch_index: set() for batch_index in local_counts}
+        self._recording = any(
+            batch.task.name not in self.parameters_with_gradient for batch in plan
+        )
         if not self._recording:
             self._queue = self._build_queue()
         return counts
 
     @contextmanager
-    def backward_of(self, number: int) -> Iterator[None]:
-        """Surround the backward pass of a local batch; buckets that are complete are sent."""
-        self._current_batch = number
-        self._queue.start_batch(number)
+    def during_backward(self, batch_index: int) -> Iterator[None]:
+        """Context for the backward pass of a local batch; sends buckets once they are complete.
+
+        batch_index: index of the batch in the plan.
+        """
+        self._current_batch = batch_index
+        self._queue.start_batch(batch_index)
         yield
 
     def finish(self) -> None:
         """Wait until every gradient of the update is the sum over all processes."""
         if self._recording:
-            self._share_reached_parameters()
+            self._share_parameters_with_gradient()
             self._queue = self._build_queue()
         assert not self._unexpected, (
-            "a task gives gradients to a parameter that its first batch did not reach"
+            "a task gives a gradient to a parameter that had none in its first batch"
         )
 
         self.transferred_bytes += self._queue.finish(len(self._plan))
@@ -162,8 +171,8 @@ class GradientExchange:
     def clip(self, trained: Parameters, max_norm: float | None) -> Tensor:
         """Scale gradients down to a global norm of at most `max_norm`.
 
-        A component that several ranks have counts once. Returns the norm before clipping, (), on
-        the device.
+        A component that several ranks have counts once. Returns the norm before clipping, a scalar
+        tensor on the device.
         """
         parameters = _flatten(trained)
         if self.placement.replicated:
@@ -193,11 +202,11 @@ class GradientExchange:
                 if name in rank_checksums:
                     ranks_by_checksum.setdefault(rank_checksums[name], []).append(str(rank))
             if len(ranks_by_checksum) > 1:
-                groups = [", ".join(ranks) for ranks in ranks_by_checksum.values()]
+                groups = [_ranks_in_words(ranks) for ranks in ranks_by_checksum.values()]
                 raise TrainingError(
-                    f"step {self._step}: {name} is no longer the same on all processes: that of "
-                    f"{' is not that of '.join(groups)}; do all machines have the same version of "
-                    "the program and of its libraries?"
+                    f"step {self._step}: {name} is no longer the same on all processes: "
+                    f"{' and '.join(groups)} have different parameters; do all machines have the "
+                    "same version of the program and of its libraries?"
                 )
 
     def _exchanged_parameters(self) -> set[nn.Parameter]:
@@ -209,7 +218,7 @@ class GradientExchange:
         return exchanged
 
     def _gather_counts(self, local_counts: Mapping[int, int], stop_signal: int) -> dict[int, int]:
-        """Gather one row of whole numbers per rank: the stop signal, then the counts of its batches.
+        """Gather one row of integers per rank: the stop signal, then the counts of its batches.
 
         Rows have the same length on every rank; shorter ones are filled up with zeros.
         """
@@ -221,14 +230,14 @@ class GradientExchange:
 
         rows = self.processes.gather_integers(
             row,
-            f"the others at the beginning of step {self._step}",
+            f"the batch sizes of all processes at step {self._step}",
         )
         self.stop_signal = max(row[0] for row in rows)
 
         remaining = [iter(row[1:]) for row in rows]
         counts = {}
-        for number, batch in enumerate(self._plan):
-            counts[number] = next(remaining[batch.rank])
+        for batch_index, batch in enumerate(self._plan):
+            counts[batch_index] = next(remaining[batch.rank])
         return counts
 
     def _on_gradient(self, parameter: nn.Parameter) -> None:
@@ -238,19 +247,19 @@ class GradientExchange:
         elif not self._queue.add_gradient(parameter) and parameter in self._exchanged:
             self._unexpected.add(parameter)
 
-    def _share_reached_parameters(self) -> None:
-        """Gather which parameters the tasks of this update reached, and add them to `reached`."""
+    def _share_parameters_with_gradient(self) -> None:
+        """Gather which parameters got a gradient from each task of this update, and store them."""
         local: dict[str, NamesByComponent] = {}
-        for number, recorded in self._recorded.items():
-            task = self._plan[number].task
+        for batch_index, recorded in self._recorded.items():
+            task = self._plan[batch_index].task
             local[task.name] = self._names_by_component(task.pair, recorded)
 
-        everything = self.processes.gather(local, f"the components trained at step {self._step}")
-        for by_task in everything:
+        gathered = self.processes.gather(local, f"the components trained at step {self._step}")
+        for by_task in gathered:
             for task_name, by_component in by_task.items():
-                reached = self.reached.setdefault(task_name, {})
+                task_names = self.parameters_with_gradient.setdefault(task_name, {})
                 for component, names in by_component.items():
-                    reached.setdefault(component, set()).update(names)
+                    task_names.setdefault(component, set()).update(names)
 
     def _names_by_component(
         self,
@@ -271,10 +280,10 @@ class GradientExchange:
     def _build_queue(self) -> BucketQueue:
         """Buckets of this update, in the order of the backward pass; the same on every rank."""
         batches_by_component: dict[str, list[int]] = {}
-        for number, batch in enumerate(self._plan):
+        for batch_index, batch in enumerate(self._plan):
             for name in component_names(batch.task.pair, self.sharing):
                 if name in self.parameters:
-                    batches_by_component.setdefault(name, []).append(number)
+                    batches_by_component.setdefault(name, []).append(batch_index)
 
         buckets: list[GradientBucket] = []
         for name in sorted(batches_by_component, key=backward_order):
@@ -283,48 +292,55 @@ class GradientExchange:
 
         return BucketQueue(self.processes, buckets, step=self._step)
 
-    def _component_buckets(self, component: str, batches: Sequence[int]) -> list[GradientBucket]:
+    def _component_buckets(
+        self,
+        component: str,
+        batch_indices: Sequence[int],
+    ) -> list[GradientBucket]:
         """Buckets of one component that these batches of the plan train."""
-        reached: set[str] = set()
-        for number in batches:
-            reached |= self._reached(number, component)
-        if not reached:
+        names_with_gradient: set[str] = set()
+        for batch_index in batch_indices:
+            names_with_gradient |= self._names_with_gradient(batch_index, component)
+        if not names_with_gradient:
             return []
 
-        trainers = dict.fromkeys(self._plan[number].rank for number in batches)
+        training_ranks = dict.fromkeys(self._plan[index].rank for index in batch_indices)
         group = self.processes.group(self.placement.ranks_of(component))
-        local_batches = [number for number in batches if number in self._recorded]
-        last_batch = max(local_batches, default=-1)
-        expected = self._reached(last_batch, component) if last_batch >= 0 else set()
+        last_batch = max(self._local_batches.intersection(batch_indices), default=-1)
+        expected = self._names_with_gradient(last_batch, component) if last_batch >= 0 else set()
 
         parameters = self.parameters[component]
         buckets = []
-        for names in split_into_buckets(parameters, reached, max_bytes=self.max_bucket_bytes):
+        for names in split_into_buckets(
+            parameters,
+            names_with_gradient,
+            max_bytes=self.max_bucket_bytes,
+        ):
             buckets.append(
                 GradientBucket(
                     component,
                     [parameters[name] for name in names],
-                    tuple(trainers),
+                    tuple(training_ranks),
                     group,
                     last_batch,
-                    missing=len(expected.intersection(names)),
+                    missing_count=len(expected.intersection(names)),
                 )
             )
         return buckets
 
-    def _reached(self, number: int, component: str) -> set[str]:
-        """Names of the parameters of a component that a batch of the plan reaches."""
-        task = self._plan[number].task
-        return self.reached[task.name].get(component, set())
+    def _names_with_gradient(self, batch_index: int, component: str) -> set[str]:
+        """Names of the parameters of a component that get a gradient from a batch of the plan."""
+        task = self._plan[batch_index].task
+        return self.parameters_with_gradient[task.name].get(component, set())
 
     def _global_norm(self, trained: Parameters) -> Tensor:
-        """Norm over all ranks; each component is counted by the first rank that has it."""
-        counted = {}
+        """Norm over all ranks; only the first rank that has a component includes it."""
+        included = {}
         for name, parameters in trained.items():
             if self.placement.ranks_of(name)[0] == self.processes.rank:
-                counted[name] = parameters
+                included[name] = parameters
 
-        local_norm = clip_gradients(_flatten(counted), None)
+        local_norm = gradient_norm(_flatten(included))
         square = local_norm.to(self._device).square()
         with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
             torch.distributed.all_reduce(square)
@@ -348,6 +364,10 @@ def _flatten(parameters: Parameters) -> list[nn.Parameter]:
     for by_name in parameters.values():
         flat.extend(by_name.values())
     return flat
+
+
+def _ranks_in_words(ranks: Sequence[str]) -> str:
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(ranks)}"
 
 
 def _checksum(parameters: Mapping[str, nn.Parameter]) -> int:

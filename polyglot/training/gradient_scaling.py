@@ -22,22 +22,25 @@ def count_by_component(
 ) -> dict[str, int]:
     """Count the target tokens (or sentences) that train each component in one update.
 
-    batches: the language pair and the count of each batch. A component that no batch trains is
-    absent from the result.
+    batches: the language pair of each batch and its number of target tokens (or sentences). A
+    component that no batch trains is absent from the result.
     """
     counts: Counter[str] = Counter()
-    for pair, count in batches:
+    for pair, batch_size in batches:
         for name in component_names(pair, sharing):
-            counts[name] += count
+            counts[name] += batch_size
 
     return {name: counts[name] for name in components if name in counts}
 
 
 def scale_to_means(parameters: Parameters, counts: Mapping[str, int], *, total: int) -> None:
-    """Turn gradients summed with weights count/total into the mean of each component.
+    """Scale the gradients of each component to the mean over the tokens that trained it.
 
-    A batch of n tokens (or sentences) entered the sum with weight n/total. The gradients of a
-    component that only some of the batches trained are therefore multiplied by total/count.
+    Each batch entered the summed gradients with weight n/total (n = its tokens, or sentences).
+    The gradients of a component that only some of the batches trained are therefore multiplied by
+    total/count, where count is the sum of n over these batches.
+
+    counts: by component, from `count_by_component`. total: sum of n over all batches.
     """
     for name, count in counts.items():
         if count == total:
@@ -52,6 +55,12 @@ def scale_to_means(parameters: Parameters, counts: Mapping[str, int], *, total: 
 def clip_gradients(parameters: Sequence[nn.Parameter], max_norm: float | None) -> Tensor:
     """Scale gradients down to a global norm of at most `max_norm`.
 
-    Returns the norm before clipping, (), still on the device. None does not clip.
+    Returns the norm before clipping, a scalar tensor that is still on the device. None does not
+    clip.
     """
     return nn.utils.clip_grad_norm_(parameters, torch.inf if max_norm is None else max_norm)
+
+
+def gradient_norm(parameters: Sequence[nn.Parameter]) -> Tensor:
+    """Global norm of the gradients, a scalar tensor that is still on the device."""
+    return clip_gradients(parameters, max_norm=None)

@@ -1,4 +1,4 @@
-"""Loss monitoring: reads losses from the device and stops a training that is not finite."""
+"""Loss monitoring: stops training when a loss or gradient is NaN or infinite."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from polyglot.training.gradient_scaling import Parameters
 from polyglot.training.train_state import Streams
 
 LARGEST_PARAMETER = 1e18
-"""Largest parameter of a checkpoint. The sum of such squares overflows float32; a model that learns
-never comes near."""
+"""Limit for the absolute value of a parameter in a checkpoint. Above it, a sum of squared
+parameters overflows float32. The parameters of a model that learns stay far below it."""
 LISTED_SENTENCES = 4
 """Number of sentences of a batch that a message names."""
 
@@ -30,9 +30,9 @@ class PendingLosses:
     task: str
     tokens: int
     sentences: Any
-    """what `take` of the task's stream returned"""
+    """sentence positions, as returned by `stream.take`"""
     terms: Mapping[str, Tensor]
-    """each (), per target token"""
+    """scalar tensors by name, per target token"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LossMonitor:
         self.precision = precision
         self.advice = advice
         self.reads_every_step = device.type == "cpu" and processes.world_size == 1
-        """whether reading costs nothing: no device and no other process to wait for"""
+        """True if reading takes no time: there is no device and no other process to wait for"""
         self._losses: list[PendingLosses] = []
         self._norms: list[tuple[int, Tensor]] = []
 
@@ -73,7 +73,7 @@ class LossMonitor:
         self._losses.append(losses)
 
     def add_norm(self, step: int, norm: Tensor) -> None:
-        """Add the gradient norm () of an update, before clipping."""
+        """Add the gradient norm of an update before clipping, a scalar tensor."""
         self._norms.append((step, norm))
 
     def read(self) -> list[BatchLosses]:
@@ -89,7 +89,7 @@ class LossMonitor:
 
         losses, norm_values = _to_numbers(pending, norms)
         problem = self._first_problem(pending, losses, norm_values)
-        gathered = self.processes.gather((losses, problem), "the losses of the others")
+        gathered = self.processes.gather((losses, problem), "the losses of all processes")
 
         for _, rank_problem in gathered:
             if rank_problem:
@@ -101,9 +101,9 @@ class LossMonitor:
         return all_losses
 
     def check_parameters(self, step: int, parameters: Parameters) -> None:
-        """Raises TrainingError, on all ranks, for parameters that no checkpoint may hold."""
+        """Raises TrainingError, on all ranks, for parameters that are not finite, or too large."""
         problem = _parameter_problem(parameters)
-        for rank_problem in self.processes.gather(problem, "the parameters of the others"):
+        for rank_problem in self.processes.gather(problem, "the parameter checks of all processes"):
             if rank_problem:
                 raise TrainingError(f"step {step}: {rank_problem}; {self.advice()}")
 
@@ -113,7 +113,7 @@ class LossMonitor:
         losses: Sequence[BatchLosses],
         norms: Sequence[tuple[int, float]],
     ) -> str | None:
-        """Message about the first number that is not finite, None if all are finite."""
+        """Message about the first loss or norm that is not finite, None if all are finite."""
         for batch, batch_losses in zip(pending, losses, strict=True):
             values = batch_losses.losses
             if not all(map(math.isfinite, values.values())):
@@ -148,7 +148,7 @@ class LossMonitor:
 
         return (
             f"step {step}, task {', '.join(tasks)}: "
-            f"{quantity} is no longer a number ({', '.join(numbers)}); "
+            f"{quantity} is not finite ({', '.join(numbers)}); "
             f"batch of {len(sentences)} sentences: {'; '.join(listed)}; "
             f"{self.advice()}"
         )
@@ -180,7 +180,7 @@ def _parameter_problem(parameters: Parameters) -> str | None:
             maxima.append(parameter.detach().abs().max())
         largest = torch.stack(maxima).max().item()  # NaN if any parameter is NaN
         if not math.isfinite(largest):
-            return f"the parameters of {component} are no longer numbers"
+            return f"the parameters of {component} are not finite"
         if largest > LARGEST_PARAMETER:
             return f"training has diverged, the parameters of {component} grew to {largest:.1e}"
     return None

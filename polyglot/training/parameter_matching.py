@@ -26,7 +26,7 @@ INNER_WIDTH_KEYS = ("feed_forward", "hidden_size")
 LARGEST_FACTOR = 64.0
 """widths are multiplied by at most this factor and by at least its inverse"""
 SEARCH_STEPS = 14
-"""steps of the bisection; the last interval is 1/2000 of a factor wide"""
+"""steps of the bisection; after them the factor is known to about 0.05 %"""
 
 Settings = dict[str, Any]
 
@@ -72,8 +72,8 @@ def match_parameters(
 
     if _differs(parameters, goal):
         raise ConfigError(
-            f"no width has {goal:,} parameters within {TOLERANCE:.0%}; the nearest has "
-            f"{parameters:,}; change layers or vocabularies, too"
+            f"no choice of widths gives {goal:,} parameters within {TOLERANCE:.0%}; "
+            f"the nearest has {parameters:,}; change layers or vocabularies, too"
         )
     return ParameterMatch(dict(_changes(original, matched, "model")), parameters)
 
@@ -100,7 +100,10 @@ def _differs(parameters: int, goal: int) -> bool:
 
 
 def _width_unit(model: Settings) -> int:
-    """Number that must divide every width: even, divisible by all heads, twice with rotary."""
+    """Number that must divide every width.
+
+    It is even and divisible by every number of heads, with rotary positions by twice that number.
+    """
     unit = 2
     for settings in _mappings(model):
         if "feed_forward" not in settings:  # no Transformer layers
@@ -116,9 +119,9 @@ def _nearest(
     count: Callable[[Settings], int],
     goal: int,
 ) -> tuple[int, Settings]:
-    """Number of parameters nearest to the goal, and its settings, found by bisection.
+    """Search by bisection; returns the number of parameters nearest to the goal, and its settings.
 
-    The number must grow with the factor.
+    The number of parameters must grow with the factor.
     """
     low = 1 / LARGEST_FACTOR
     high = LARGEST_FACTOR

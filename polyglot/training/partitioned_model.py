@@ -32,8 +32,8 @@ class PartitionedModel:
 
         compute: called with a model that has the components of the pair.
 
-        If a computation fails, all ranks raise an error after the others have finished, so that they
-        can write a checkpoint together.
+        If a computation fails, all ranks finish their computations and then raise an error, so that
+        they can write a checkpoint together.
 
         A pair whose components are not together on any rank is computed on the rank of its
         decoder, which first receives the missing components. This happens in rounds: all transfers
@@ -56,7 +56,7 @@ class PartitionedModel:
         all_values: dict[LanguagePair, float] = {}
         failures: dict[LanguagePair, str] = {}
         local_results = (results.values, results.failures)
-        gathered = self.processes.gather(local_results, "its part of the validation")
+        gathered = self.processes.gather(local_results, "validation results of all processes")
         for rank_values, rank_failures in gathered:
             all_values.update(rank_values)
             failures.update(rank_failures)
@@ -67,9 +67,11 @@ class PartitionedModel:
         self,
         pairs: Sequence[LanguagePair],
     ) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
-        """Rank of each pair that a rank has completely, and the rounds of the other pairs.
+        """Assign a rank to each pair.
 
-        Both choose the rank with the smallest load. A round has at most one pair per rank.
+        Two results: for pairs whose components are all on one rank, that rank; for the others,
+        rounds of transfers, with at most one pair per rank and round. In both cases the least
+        loaded rank is chosen.
         """
         local_pairs: dict[LanguagePair, int] = {}
         rounds: list[dict[LanguagePair, int]] = []
@@ -77,13 +79,13 @@ class PartitionedModel:
         received: Counter[int] = Counter()
         for pair in pairs:
             components = self._existing_components(pair)
-            able = []
+            ranks_with_all_components = []
             for rank, rank_components in enumerate(self._components_by_rank):
                 if components <= set(rank_components):
-                    able.append(rank)
+                    ranks_with_all_components.append(rank)
 
-            if able:
-                rank = min(able, key=load.__getitem__)
+            if ranks_with_all_components:
+                rank = min(ranks_with_all_components, key=load.__getitem__)
                 local_pairs[pair] = rank
                 load[rank] += 1
             else:
@@ -105,6 +107,7 @@ class PartitionedModel:
         for name in sorted(self._existing_components(pair)):
             ranks = self._ranks_of(name)
             if receiver not in ranks:
+                # The receiver writes data to these tensors, the sender reads data from them.
                 tensors = [tensor.detach() for tensor in parameters.get(name, {}).values()]
                 self.processes.copy(
                     tensors,
@@ -148,7 +151,7 @@ class PartitionedModel:
         """Names of the components of each rank; gathered at the first use."""
         return self.processes.gather(
             list(self.model.component_parameters()),
-            "what the others have",
+            "component lists of all processes",
         )
 
     @cached_property

@@ -1,6 +1,6 @@
 """Placement: maps tasks and components to ranks.
 
-A placement is a pure function of the step, so that every process knows the tasks of all others.
+A placement is a pure function of the step, so every process knows the tasks of all processes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Placement:
     replicated = True
     """whether every rank has every component"""
 
-    def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
+    def __init__(self, schedule: Schedule, config: Config, process_count: int) -> None:
         self.schedule = schedule
         self.config = config
-        self.processes = processes
+        self.process_count = process_count
 
     def batches_at(self, step: int) -> list[ScheduledBatch]:
         """Batches of one update on all ranks, in the order in which they take their sentences."""
@@ -47,7 +47,7 @@ class Placement:
 
     def readers(self, task: Task) -> list[int]:
         """Ranks that may draw a task; they divide its text if it is streamed."""
-        return list(range(self.processes))
+        return list(range(self.process_count))
 
     def pairs_of(self, rank: int) -> list[LanguagePair]:
         """Language pairs whose components a rank has."""
@@ -55,7 +55,7 @@ class Placement:
 
     def ranks_of(self, component: str) -> Ranks:
         """Ranks that have a component."""
-        return tuple(range(self.processes))
+        return tuple(range(self.process_count))
 
     @property
     def tasks_with_gradients(self) -> int:
@@ -65,12 +65,12 @@ class Placement:
         """
         tasks_per_update = self.config.schedule.tasks_per_update
         if self.replicated and self.config.parallel.tasks == "mixed":
-            return tasks_per_update * self.processes
+            return tasks_per_update * self.process_count
         return tasks_per_update
 
     @property
-    def partial_groups(self) -> list[Ranks]:
-        """Sets of ranks that share a component, if they are more than one but not all."""
+    def sharing_rank_groups(self) -> list[Ranks]:
+        """Sets of ranks that share a component: more than one rank, but not all."""
         return []
 
 
@@ -80,15 +80,16 @@ class Replicated(Placement):
     def batches_at(self, step: int) -> list[ScheduledBatch]:
         """Batches of one update on all ranks.
 
-        `parallel.tasks: mixed` draws like one process with as many more tasks per update;
-        `same` draws the same tasks on every rank, each rank with different sentences.
+        `parallel.tasks: mixed` draws like a single process with N times as many tasks per update,
+        N = number of processes. `same` draws the same tasks on every rank, each rank with different
+        sentences.
         """
         batches = []
-        for rank in range(self.processes):
+        for rank in range(self.process_count):
             if self.config.parallel.tasks == "same":
                 tasks = self.schedule.tasks_at(step)
             else:
-                tasks = self.schedule.tasks_at(step, process=rank, processes=self.processes)
+                tasks = self.schedule.tasks_at(step, process=rank, processes=self.process_count)
             batches += [ScheduledBatch(rank, task) for task in tasks]
         return batches
 
@@ -101,10 +102,10 @@ class Partitioned(Placement):
 
     replicated = False
 
-    def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
+    def __init__(self, schedule: Schedule, config: Config, process_count: int) -> None:
         """Raises ConfigError for more processes than groups of tasks."""
-        super().__init__(schedule, config, processes)
-        self.assigned = assign_tasks(schedule, config.tasks, processes)
+        super().__init__(schedule, config, process_count)
+        self.assigned = assign_tasks(schedule, config.tasks, process_count)
 
     def batches_at(self, step: int) -> list[ScheduledBatch]:
         batches = []
@@ -138,17 +139,17 @@ class Partitioned(Placement):
         return self._ranks_by_component.get(component, ())
 
     @property
-    def partial_groups(self) -> list[Ranks]:
+    def sharing_rank_groups(self) -> list[Ranks]:
         groups = []
         for ranks in set(self._ranks_by_component.values()):
-            if 1 < len(ranks) < self.processes:
+            if 1 < len(ranks) < self.process_count:
                 groups.append(ranks)
         return sorted(groups)
 
     @cached_property
     def _ranks_by_component(self) -> dict[str, Ranks]:
         ranks: defaultdict[str, list[int]] = defaultdict(list)
-        for rank in range(self.processes):
+        for rank in range(self.process_count):
             components: set[str] = set()
             for pair in self.pairs_of(rank):
                 components.update(component_names(pair, self.config.sharing))
@@ -167,33 +168,37 @@ class Partitioned(Placement):
         return mean / max(loads), mean / min(loads)
 
 
-def assign_tasks(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+def assign_tasks(
+    schedule: Schedule,
+    tasks: Sequence[Task],
+    process_count: int,
+) -> list[list[Task]]:
     """Assign task groups to ranks: the largest group first, to the rank with the smallest load.
 
     Raises ConfigError for more processes than groups.
     """
-    groups = task_groups(tasks, processes)
+    groups = task_groups(tasks, process_count)
     groups.sort(key=lambda group: -_load(schedule, group))
 
-    loads = [0.0] * processes
+    loads = [0.0] * process_count
     rank_of: dict[Task, int] = {}
     for group in groups:
         rank = loads.index(min(loads))
         loads[rank] += _load(schedule, group)
         rank_of.update(dict.fromkeys(group, rank))
 
-    tasks_by_rank: list[list[Task]] = [[] for _ in range(processes)]
+    tasks_by_rank: list[list[Task]] = [[] for _ in range(process_count)]
     for task in tasks:  # each rank keeps the order of the configuration
         rank = rank_of[task]
         tasks_by_rank[rank].append(task)
     return tasks_by_rank
 
 
-def task_groups(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
-    """Group the tasks that stay on one rank: those of the same language.
+def task_groups(tasks: Sequence[Task], process_count: int) -> list[list[Task]]:
+    """Group tasks by language; the tasks of a group stay on one rank.
 
-    A task belongs to the language of its two that occurs in fewer tasks. Raises ConfigError for
-    more processes than groups.
+    Of its two languages, a task is grouped under the one that fewer tasks use. Raises ConfigError
+    for more processes than groups.
     """
     frequency: Counter[str] = Counter()
     for task in tasks:
@@ -204,10 +209,10 @@ def task_groups(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
         language = min(task.source, task.target, key=frequency.__getitem__)
         groups[language].append(task)
 
-    if len(groups) < processes:
+    if len(groups) < process_count:
         raise ConfigError(
             f"parallel.placement: 'partitioned' divides {len(groups)} groups of tasks "
-            f"({abbreviate(sorted(groups))}), but there are {processes} processes; "
+            f"({abbreviate(sorted(groups))}), but there are {process_count} processes; "
             f"start at most {len(groups)} processes, or use 'replicated'"
         )
     return list(groups.values())
@@ -218,19 +223,19 @@ def _load(schedule: Schedule, tasks: Sequence[Task]) -> float:
     return sum(schedule.share(task) for task in tasks)
 
 
-def check_processes(config: Config, processes: int) -> None:
+def check_processes(config: Config, process_count: int) -> None:
     """Raises ConfigError, before any text is read, for more processes than groups of tasks."""
-    if is_partitioned(config, processes):
-        task_groups(config.tasks, processes)
+    if is_partitioned(config, process_count):
+        task_groups(config.tasks, process_count)
 
 
-def build_placement(schedule: Schedule, config: Config, processes: int) -> Placement:
+def build_placement(schedule: Schedule, config: Config, process_count: int) -> Placement:
     """Placement that the configuration names."""
-    if is_partitioned(config, processes):
-        return Partitioned(schedule, config, processes)
-    return Replicated(schedule, config, processes)
+    if is_partitioned(config, process_count):
+        return Partitioned(schedule, config, process_count)
+    return Replicated(schedule, config, process_count)
 
 
-def is_partitioned(config: Config, processes: int) -> bool:
+def is_partitioned(config: Config, process_count: int) -> bool:
     """Return whether tasks are divided over ranks; a single process always has everything."""
-    return config.parallel.placement == "partitioned" and processes > 1
+    return config.parallel.placement == "partitioned" and process_count > 1

@@ -45,7 +45,7 @@ class LocalBatch:
 
     batch: Batch
     sentences: Any
-    """what `take` of the task's stream returned"""
+    """sentence positions, as returned by `stream.take`"""
 
 
 class Trainer:
@@ -57,7 +57,7 @@ class Trainer:
         *,
         model: TranslationModel,
         optimizer: torch.optim.Optimizer,
-        learning_rate: LearningRate,
+        learning_rate_schedule: LearningRate,
         placement: Placement,
         streams: Streams,
         criterion: Criterion,
@@ -73,14 +73,14 @@ class Trainer:
         self.model = model.to(accelerator.device)
         self.optimizer = accelerator.prepare_optimizer(optimizer)
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
-        self.learning_rate = learning_rate
+        self.learning_rate_schedule = learning_rate_schedule
         self.placement = placement
         self.streams = streams
         self.criterion = criterion
         self.validate = validate
         self.parameters = self.model.component_parameters()
         self.exchange = self._build_exchange()
-        self.losses = LossMonitor(
+        self.loss_monitor = LossMonitor(
             streams=streams,
             processes=processes,
             device=accelerator.device,
@@ -96,8 +96,8 @@ class Trainer:
             placement=placement,
             processes=processes,
         )
-        self.interrupted = 0
-        """signal that asked the training to stop, 0 if there was none"""
+        self.received_signal = 0
+        """number of the signal that asked to stop, 0 if there was none"""
         processes.set_checkpoint_message(self._last_checkpoint_message)
 
     @property
@@ -130,32 +130,35 @@ class Trainer:
                 if self._is_due(self.settings.checkpoint.every):
                     self.save()
             self.save()
-        self.interrupted = self._stop_signal()
+        self.received_signal = self._stop_signal()
 
     def update(self) -> Tensor:
-        """Train one step. Returns the gradient norm before clipping, (), on the device."""
+        """Train one step.
+
+        Returns the gradient norm before clipping, a scalar tensor on the device.
+        """
         step = self.progress.step
         self._set_learning_rate(step)
         self._set_annealed_quantities(step)
 
-        plan = self.placement.batches_at(step)
-        batches = self._next_batches(plan)
-        counts = self._gather_counts(step, plan, batches)
+        scheduled_batches = self.placement.batches_at(step)
+        batches = self._next_batches(scheduled_batches)
+        counts = self._gather_counts(step, scheduled_batches, batches)
         self._accumulate_gradients(step, batches, counts)
         self.exchange.finish()
 
-        trained = self._average_gradients(plan, counts)
+        trained = self._average_gradients(scheduled_batches, counts)
         norm = self._clip_gradients(trained)
         self.optimizer.step()
         self._clear_gradients(trained)
-        self._verify_parameters(step, plan)
+        self._verify_parameters(step, scheduled_batches)
         return norm
 
     def save(self) -> None:
         """Write a checkpoint of the present step, unless there is one already."""
         if self.state.saved_step == self.progress.step:
             return
-        self._check_numbers()
+        self._check_finite()
         checkpoint = self.state.save()
         step = self.progress.step
         self.log.write(
@@ -168,44 +171,64 @@ class Trainer:
 
     def _set_learning_rate(self, step: int) -> None:
         for group, base_rate in zip(self.optimizer.param_groups, self.base_rates):
-            group["lr"] = base_rate * self.learning_rate.factor(step)
+            group["lr"] = base_rate * self.learning_rate_schedule.factor(step)
 
     def _set_annealed_quantities(self, step: int) -> None:
         for annealed in self.state.annealed.values():
             annealed.set_step(step)
 
-    def _next_batches(self, plan: Sequence[ScheduledBatch]) -> dict[int, LocalBatch]:
-        """Batches of this rank, by their number in the plan.
+    def _next_batches(self, scheduled_batches: Sequence[ScheduledBatch]) -> dict[int, LocalBatch]:
+        """Batches of this rank, by their index in the scheduled batches of the update.
 
         The sentences of other ranks are skipped, so that the streams of every rank are where those
         of a single process would be. Streamed text is different: each rank reads its own part.
         """
         batches = {}
-        for number, (rank, task) in enumerate(plan):
+        positions: dict[str, Mapping[str, Any]] = {}
+        """by task, before this update"""
+        for batch_index, (rank, task) in enumerate(scheduled_batches):
             stream = self.streams.get(task.name)
             if stream is None:
                 continue
             is_local = rank == self.processes.rank
+            positions.setdefault(task.name, stream.position)
             try:
                 sentences = stream.take(is_local=is_local)
             except DataError as error:  # streamed text is only read now
+                self._save_at(positions)
                 raise DataError(f"{error}; {self._last_checkpoint_message()}") from None
             if is_local:
                 batch = stream.batch(sentences).to(self.accelerator.device)
-                batches[number] = LocalBatch(batch, sentences)
+                batches[batch_index] = LocalBatch(batch, sentences)
         return batches
+
+    def _save_at(self, positions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write a checkpoint with earlier positions of some tasks, so that no step is lost.
+
+        With several processes, the others do not know that this one ends, and none is written.
+        """
+        if self.processes.world_size > 1:
+            return
+        for task_name, position in positions.items():
+            self.streams[task_name].seek(position)
+        self.save()
 
     def _gather_counts(
         self,
         step: int,
-        plan: Sequence[ScheduledBatch],
+        scheduled_batches: Sequence[ScheduledBatch],
         batches: Mapping[int, LocalBatch],
     ) -> dict[int, int]:
-        """Target tokens (or sentences) of all batches of the update, by number in the plan."""
+        """Target tokens (or sentences) of all batches of the update, by index."""
         local_counts = {}
-        for number, local in batches.items():
-            local_counts[number] = self.criterion.count(local.batch)
-        return self.exchange.begin(step, plan, local_counts, stop_signal=self.interrupted)
+        for batch_index, local in batches.items():
+            local_counts[batch_index] = self.criterion.count(local.batch)
+        return self.exchange.begin(
+            step,
+            scheduled_batches,
+            local_counts,
+            stop_signal=self.received_signal,
+        )
 
     def _accumulate_gradients(
         self,
@@ -215,28 +238,29 @@ class Trainer:
     ) -> None:
         """Add the gradients of each local batch, weighted by its share of the update."""
         total = sum(counts.values())
-        for number, local in batches.items():
-            self._seed(step, number)
+        for batch_index, local in batches.items():
+            self._seed(step, batch_index)
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(local.batch), local.batch)
-            with self.exchange.backward_of(number):
-                self.accelerator.backward(losses.total * (counts[number] / total))
-            self.losses.add_losses(_pending_losses(step + 1, local, losses))
+            with self.exchange.during_backward(batch_index):
+                self.accelerator.backward(losses.total * (counts[batch_index] / total))
+            # Logged steps count from 1.
+            self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses))
 
-    def _seed(self, step: int, number: int) -> None:
-        """Set the random numbers of a batch; they do not depend on its rank."""
-        key = f"{self.run.config.seed}/{step}/{number}"
+    def _seed(self, step: int, batch_index: int) -> None:
+        """Seed the random generator for a batch, independently of its rank."""
+        key = f"{self.run.config.seed}/{step}/{batch_index}"
         torch.manual_seed(zlib.crc32(key.encode()))
 
     def _average_gradients(
         self,
-        plan: Sequence[ScheduledBatch],
+        scheduled_batches: Sequence[ScheduledBatch],
         counts: Mapping[int, int],
     ) -> Parameters:
         """Scale the gradients of each component to their mean; returns the trained parameters."""
         batch_counts = []
-        for number, count in counts.items():
-            pair = plan[number].task.pair
+        for batch_index, count in counts.items():
+            pair = scheduled_batches[batch_index].task.pair
             batch_counts.append((pair, count))
         component_counts = count_by_component(
             batch_counts,
@@ -259,18 +283,25 @@ class Trainer:
         return self.exchange.clip(trained, self.settings.clip_norm)
 
     def _clear_gradients(self, trained: Parameters) -> None:
-        """Clear only what was trained: a model may have the components of many languages."""
+        """Clear the gradients of the trained parameters.
+
+        A model may have the components of many languages, so clearing everything would be slow.
+        """
         for by_name in trained.values():
             for parameter in by_name.values():
                 parameter.grad = None
 
-    def _verify_parameters(self, step: int, plan: Sequence[ScheduledBatch]) -> None:
+    def _verify_parameters(
+        self,
+        step: int,
+        scheduled_batches: Sequence[ScheduledBatch],
+    ) -> None:
         """Compare the trained components between ranks, every `parallel.verify` updates."""
         every = self.run.config.parallel.verify
         if not every or (step + 1) % every != 0:
             return
         components: set[str] = set()
-        for batch in plan:
+        for batch in scheduled_batches:
             components.update(component_names(batch.task.pair, self.run.config.sharing))
         self.exchange.verify(sorted(components))
 
@@ -284,7 +315,7 @@ class Trainer:
             self.placement,
             self.parameters,
             self.run.config.sharing,
-            bucket=self.run.config.parallel.bucket,
+            max_bucket_mib=self.run.config.parallel.bucket,
         )
 
     def _open_log(self) -> TrainingLog:
@@ -297,7 +328,7 @@ class Trainer:
         )
 
     def _is_finished(self) -> bool:
-        """Return whether the last step is done, a signal asked to stop, or patience has run out."""
+        """Return whether to stop: after the last step, on a signal, or by early stopping."""
         if self.progress.step >= self.settings.steps or self._stop_signal():
             return True
         patience = self.run.config.validation.patience
@@ -306,25 +337,26 @@ class Trainer:
     def _stop_signal(self) -> int:
         """Signal that asked to stop, or 0.
 
-        With several processes it is one that all ranks know of, so that they stop at the same step.
+        With several processes it is the signal that all ranks know, so that they stop at the same
+        step.
         """
         if self.processes.world_size == 1:
-            return self.interrupted
+            return self.received_signal
         return self.exchange.stop_signal
 
     def _is_due(self, every: int) -> bool:
-        """Return whether an action that repeats every few steps is due; in the last step it is."""
+        """Return whether a repeated action is due; it is always due at the last step."""
         step = self.progress.step
         return step % every == 0 or step == self.settings.steps
 
     def _monitor(self, norm: Tensor) -> None:
         """Record the gradient norm; read the losses if a line of the log needs them."""
-        self.losses.add_norm(self.progress.step, norm)
-        if self.losses.reads_every_step or self._is_due(self.settings.log_every):
+        self.loss_monitor.add_norm(self.progress.step, norm)
+        if self.loss_monitor.reads_every_step or self._is_due(self.settings.log_every):
             self._read_losses()
 
     def _read_losses(self) -> None:
-        for batch in self.losses.read():
+        for batch in self.loss_monitor.read():
             self.log.window.add(batch.task, batch.losses, batch.tokens)
             self.progress.add_tokens(batch.task, batch.tokens)
 
@@ -340,7 +372,7 @@ class Trainer:
 
     def _run_validation(self) -> None:
         """Validate, and save a checkpoint if the result is the best so far."""
-        self._check_numbers()
+        self._check_finite()
         result = self._validate()
         metric = self.run.config.validation.best_by
         value = result.value(metric)
@@ -350,7 +382,7 @@ class Trainer:
             self.save()
 
     def _validate(self) -> ValidationResult:
-        """Run one validation pass. If it fails, write a checkpoint first, so that no step is lost."""
+        """Run one validation pass. If it fails, write a checkpoint, so that no step is lost."""
         self.model.eval()
         try:
             return self.validate()
@@ -388,10 +420,13 @@ class Trainer:
             bleu=dict(result.bleu),
         )
 
-    def _check_numbers(self) -> None:
-        """Raises TrainingError instead of validating or saving numbers that are not finite."""
+    def _check_finite(self) -> None:
+        """Raises TrainingError if a loss, a gradient or a parameter is not finite.
+
+        Called before each validation and each checkpoint.
+        """
         self._read_losses()
-        self.losses.check_parameters(self.progress.step, self.parameters)
+        self.loss_monitor.check_parameters(self.progress.step, self.parameters)
 
     def _last_checkpoint_message(self) -> str:
         return last_checkpoint_message(self.run)
@@ -402,15 +437,18 @@ class Trainer:
 
     @contextmanager
     def _stop_on_signal(self) -> Iterator[None]:
-        """Let Ctrl-C and termination signals finish the step; a second Ctrl-C stops at once."""
+        """After Ctrl-C or a termination signal, finish the current step and stop.
+
+        A second Ctrl-C stops at once.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may set signal handlers
             return
 
         signals = active_signals()
 
-        def request_stop(number: int, frame: Any) -> None:
-            self.interrupted = number
+        def request_stop(signal_number: int, frame: Any) -> None:
+            self.received_signal = signal_number
             if signal.SIGINT in signals:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 

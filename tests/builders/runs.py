@@ -120,7 +120,7 @@ def train(
         update = trainer.update
 
         def interrupted() -> Any:
-            trainer.interrupted = trainer.progress.step + 1 == stop_after
+            trainer.received_signal = trainer.progress.step + 1 == stop_after
             return update()
 
         trainer.update = interrupted

@@ -75,7 +75,7 @@ def test_match_with_a_model_of_the_same_size_changes_nothing(folder, polyglot):
 
 def test_number_of_parameters_that_no_width_has(folder, polyglot):
     message = polyglot.refuses("match", "mine.yaml", "--parameters-of", "7")
-    assert "no width has 7 parameters" in message
+    assert "no choice of widths gives 7 parameters" in message
 
 
 def test_file_that_is_not_a_model_of_opennmt(folder, polyglot):

@@ -350,7 +350,7 @@ def test_loss_that_is_not_finite(folder, polyglot):
     assert message.startswith("error: step ")
     for part in (
         ", task ",
-        "the loss is no longer a number (translation nan",
+        "the loss is not finite (translation nan",
         "batch of ",
         "train.",
         ", line ",

@@ -148,13 +148,13 @@ def test_a_stopped_rank_0_is_reported_without_waiting_for_its_store(
     monkeypatch.setattr(watch_module, "connect_store", SilentStore)
     shorten_timeouts(monkeypatch)
     monitor = HeartbeatMonitor(1, 2)
-    monitor.awaited = "its part of bridge"
+    monitor.awaited = "gradients of bridge"
     monitor.checkpoint_message = lambda: "the last checkpoint is step 5"
     monitor.start()
     assert exited.wait(60)
     assert capfd.readouterr().err == (
         "error: process 0 is gone: it was killed or stopped, or its machine is off; "
-        "process 1 waited for its part of bridge; the last checkpoint is step 5\n"
+        "process 1 waited for gradients of bridge; the last checkpoint is step 5\n"
     )
     monkeypatch.setattr(processes_module, "SHORT_TIMEOUT", 0.1)
     two_ranks[1].store = SilentStore()

@@ -131,7 +131,7 @@ def train_stop_and_resume(folder: Path, job: str, processes: Processes) -> None:
 
     def interrupt(update: Callable[[], Any]) -> Any:
         if trainer.progress.step + 1 == STOP_STEP and processes.rank == 1:
-            trainer.interrupted = signal.SIGINT
+            trainer.received_signal = signal.SIGINT
         return update()
 
     wrap_update(trainer, interrupt)

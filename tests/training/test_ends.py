@@ -90,7 +90,7 @@ def test_the_last_step_has_a_checkpoint_and_the_newest_are_kept(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 11, "checkpoint": {"every": 3, "keep": 2}})
     trainer = train(run)
     assert trainer.progress.step == 11
-    assert not trainer.interrupted
+    assert not trainer.received_signal
     assert checkpoints.steps(run.checkpoints) == [9, 11]
     assert [line["step"] for line in log_lines(run, "checkpoint")] == [3, 6, 9, 11]
 
@@ -281,7 +281,7 @@ def test_training_stops_early_without_a_better_validation(values, patience, last
     run = tiny_run(tmp_path, training={"steps": 12}, validation={"every": 2, "patience": patience})
     trainer = train(run, validating(*values))
     assert trainer.progress.step == last_step
-    assert not trainer.interrupted
+    assert not trainer.received_signal
     assert checkpoints.steps(run.checkpoints)[-1] == last_step
 
     best = min(values[: last_step // 2])
@@ -368,7 +368,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_
 
     message = str(error.value)
     assert re.match(
-        r"step 5, task de-en: the loss is no longer a number \(translation nan, bridge nan\); "
+        r"step 5, task de-en: the loss is not finite \(translation nan, bridge nan\); "
         "batch of [48] sentences: ",
         message,
     )
@@ -420,7 +420,7 @@ def test_a_gradient_that_is_not_finite_stops_before_the_checkpoint(tmp_path):
     weight = trainer.model.bridge.hidden.weight
     at_step(trainer, 4, lambda: weight.register_hook(lambda gradient: gradient * math.inf))
     message = (
-        "step 4, task de-en: the gradient is no longer a number .*"
+        "step 4, task de-en: the gradient is not finite .*"
         "the last good checkpoint is step 3"
     )
     with pytest.raises(TrainingError, match=message):
@@ -438,7 +438,7 @@ def test_parameters_that_are_not_finite_are_not_validated(tmp_path):
     with pytest.raises(TrainingError) as error:
         trainer.train()
     message = (
-        "step 4: the parameters of encoder.en are no longer numbers; "
+        "step 4: the parameters of encoder.en are not finite; "
         "the last good checkpoint is step 3"
     )
     assert str(error.value).startswith(message)
@@ -510,7 +510,7 @@ def test_a_signal_finishes_the_step_and_leaves_a_checkpoint(number, tmp_path):
     handlers = [signal.getsignal(termination) for termination in TERMINATION_SIGNALS]
     at_step(trainer, 4, lambda: signal.raise_signal(number))
     trainer.train()
-    assert trainer.interrupted == number
+    assert trainer.received_signal == number
     assert trainer.progress.step == 4
     assert checkpoints.steps(run.checkpoints) == [4]
     restored = [signal.getsignal(termination) for termination in TERMINATION_SIGNALS]
@@ -523,7 +523,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
     at_step(trainer, 4, lambda: signal.raise_signal(signal.SIGHUP))
     with signal_handler([signal.SIGHUP], signal.SIG_IGN):
         trainer.train()
-    assert not trainer.interrupted
+    assert not trainer.received_signal
     assert trainer.progress.step == 6
 
 
@@ -539,7 +539,7 @@ def test_a_termination_signal_does_not_enable_an_ignored_ctrl_c(tmp_path):
     with signal_handler([signal.SIGINT], signal.SIG_IGN):
         trainer.train()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert trainer.interrupted == signal.SIGTERM
+    assert trainer.received_signal == signal.SIGTERM
     assert trainer.progress.step == 4
 
 

@@ -280,7 +280,8 @@ def test_different_parameters_on_two_processes_are_an_error(workers):
     for rank in range(2):
         message = workers(2).facts(DIVERGING, rank)
         assert message.startswith(
-            "step 7: bridge is no longer the same on all processes: that of 0 is not that of 1; "
+            "step 7: bridge is no longer the same on all processes: "
+            "rank 0 and rank 1 have different parameters; "
         )
 
 

@@ -64,7 +64,7 @@ def test_a_matched_model_has_the_wanted_number_of_parameters(name, factor, tmp_p
 
 def test_a_number_that_no_width_gives_is_an_error(tmp_path):
     message = (
-        r"no width has 10 parameters within 1%; the nearest has [\d,]+; "
+        r"no choice of widths gives 10 parameters within 1%; the nearest has [\d,]+; "
         "change layers or vocabularies, too"
     )
     with pytest.raises(ConfigError, match=message):
