@@ -71,9 +71,9 @@ class SamplingLayout:
     placement: str
 
     @classmethod
-    def from_config(cls, config: Config, processes: int) -> SamplingLayout:
+    def from_config(cls, config: Config, process_count: int) -> SamplingLayout:
         return cls(
-            processes,
+            process_count,
             config.schedule.tasks_per_update,
             config.parallel.tasks,
             config.parallel.placement,
@@ -82,8 +82,10 @@ class SamplingLayout:
     @property
     def sampling_key(self) -> tuple[str, int, int]:
         """Two layouts with equal keys draw the same tasks in every update."""
+        # N processes with these settings draw like a single process with N times as many tasks per
+        # update.
         mixed = (self.tasks, self.placement) == ("mixed", "replicated")
-        if self.processes == 1 or mixed:  # like one process with as many tasks per update
+        if self.processes == 1 or mixed:
             return "", 1, self.batches_per_update
         return f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update
 
@@ -111,8 +113,8 @@ class SamplingLayout:
         return ", ".join(words)
 
 
-def _processes_in_words(processes: int) -> str:
-    return "one process" if processes == 1 else f"{processes} processes"
+def _processes_in_words(process_count: int) -> str:
+    return "one process" if process_count == 1 else f"{process_count} processes"
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,19 @@ class StreamChanges:
 def resume_warnings(
     run: Run,
     state: Mapping[str, Any],
-    processes: int,
+    process_count: int,
     changes: StreamChanges,
 ) -> Iterator[str]:
-    """Sentences about settings and text that changed since the checkpoint, and the consequences.
+    """Messages about settings and text that changed since the checkpoint, and the consequences.
 
-    state: training state of the checkpoint. processes: the present number.
+    state: training state of the checkpoint. process_count: number of processes of the resumed run.
     """
-    yield from _layout_warnings(run, state, processes, changes)
+    yield from _layout_warnings(run, state, process_count, changes)
     if changes.restarted:
         yield (
-            f"the sentences of {abbreviate(changes.restarted)} that are in memory together are "
-            "other ones now, because data, filter or batching have changed; the text is read again "
-            "from the first of the old sentences, so that none is left out, and those that were "
+            f"the pool of sentences of {abbreviate(changes.restarted)} in memory has changed, "
+            "because data, filter or batching have changed; the text is read again from the first "
+            "sentence of the old pool: no sentence is left out, and sentences that were already "
             "trained on are repeated"
         )
     yield from _batching_warnings(run, state, changes)
@@ -157,11 +159,12 @@ def resume_warnings(
 def _layout_warnings(
     run: Run,
     state: Mapping[str, Any],
-    processes: int,
+    process_count: int,
     changes: StreamChanges,
 ) -> Iterator[str]:
-    new = SamplingLayout.from_config(run.config, processes)
-    stored = state.get("division", {})  # incomplete or absent in older checkpoints
+    new = SamplingLayout.from_config(run.config, process_count)
+    # Stored under the old name `division`; incomplete or absent in older checkpoints.
+    stored = state.get("division", {})
     old = SamplingLayout(**{**asdict(new), **stored})
 
     other_tasks = old.sampling_key != new.sampling_key
@@ -169,20 +172,19 @@ def _layout_warnings(
     if not other_tasks and not other_readers:
         return
 
-    sentence = (
+    message = (
         f"was written with {old.describe(new)} and continues with {new.describe(old)}: "
         "every text continues at its position"
     )
     if old.batches_per_update != new.batches_per_update:
-        sentence += ", but from here on an update has another number of batches and other tasks"
+        message += ", but from here on an update has another number of batches and other tasks"
     elif other_tasks:
-        sentence += ", but from here on other tasks are drawn"
+        message += ", but from here on other tasks are drawn"
     if other_readers:
-        sentence += (
-            "; the rest of the epoch of streamed text is divided again, after the sentences that "
-            "were in memory"
+        message += (
+            "; the streamed text after the pool in memory is divided again among the processes"
         )
-    yield sentence
+    yield message
 
 
 def _batching_warnings(run: Run, state: Mapping[str, Any], changes: StreamChanges) -> Iterator[str]:
@@ -191,7 +193,7 @@ def _batching_warnings(run: Run, state: Mapping[str, Any], changes: StreamChange
     batching = run.config.batching.model_dump(mode="json")
     if state.get("batching", batching) != batching:
         yield (
-            "batching has changed since this checkpoint; text that is not streamed continues after "
-            "as many batches of the epoch, which now hold other sentences, so some sentences of "
-            "this epoch may be repeated or left out"
+            "batching has changed since this checkpoint; text that is not streamed skips the same "
+            "number of batches as before; these batches now hold different sentences, so some "
+            "sentences of this epoch may be repeated or left out"
         )

@@ -1,6 +1,6 @@
 """Schema of `training.json`, the training state in a checkpoint.
 
-A checkpoint may be damaged or come from somebody else: every field is validated before use.
+A checkpoint may be damaged or come from an untrusted source: every field is validated before use.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from polyglot.runs.checkpoint import LARGEST_STEP
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
 Number = Annotated[float, Field(ge=-math.inf, le=math.inf)]
+"""any float except NaN"""
 
 
 class StoredBestValidation(BaseModel):
@@ -36,6 +37,7 @@ class StoredProgress(BaseModel):
     tokens: dict[str, Count]
     best: StoredBestValidation | None = None
     without_better: Count = 0
+    """validations since the best one"""
 
 
 class StoredLayout(BaseModel):
@@ -54,9 +56,11 @@ class StoredState(BaseModel):
     positions: dict[str, dict[str, Any]]
     annealed: dict[str, dict[str, Number]] = {}
     data: dict[str, str] = {}
+    """fingerprint of the text of each task"""
     batching: dict[str, Any] = {}
     optimizer: str = ""
     division: StoredLayout | None = None
+    """layout of the sampling; the file format keeps this old name"""
     scaler: dict[str, Any] | None = None
 
 

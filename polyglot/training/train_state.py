@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 Streams = Mapping[str, BatchStream | StreamedBatches]
 """Streams of batches by task name."""
 AnnealedValues = dict[str, dict[str, float]]
-"""Annealed quantities by option, then by name."""
+"""Annealed quantities, such as a softmax temperature, by option, then by name."""
 Position = dict[str, Any]
 """Position in the text of a task, as a checkpoint stores it."""
 
@@ -46,13 +46,13 @@ class Progress:
     step: int = 0
     """number of updates"""
     seconds: float = 0.0
-    """training time over all starts of the run"""
+    """training time, including the time before the run was resumed"""
     tokens: dict[str, int] = field(default_factory=dict)
     """target tokens that were trained on, by task"""
     best: dict[str, Any] | None = None
-    """`step`, `by` and `value` of the best validation"""
-    without_better: int = 0
-    """validations since the best one"""
+    """best validation: `step`, `by` (name of the metric) and `value`"""
+    validations_since_best: int = 0
+    """number of validations after the best one"""
 
     def record_validation(self, *, by: str, value: float) -> bool:
         """Record the result of a validation; returns whether it is the best so far.
@@ -63,9 +63,9 @@ class Progress:
         better = math.isfinite(value) and self._improves(by, value)
         if better:
             self.best = {"step": self.step, "by": by, "value": value}
-            self.without_better = 0
+            self.validations_since_best = 0
         else:
-            self.without_better += 1
+            self.validations_since_best += 1
         return better
 
     def _improves(self, by: str, value: float) -> bool:
@@ -79,15 +79,22 @@ class Progress:
         self.tokens[task] = self.tokens.get(task, 0) + tokens
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Values for `training.json`, where `validations_since_best` is named `without_better`."""
+        values = asdict(self)
+        values["without_better"] = values.pop("validations_since_best")
+        return values
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Progress:
+    def from_dict(cls, values: Mapping[str, Any]) -> Progress:
+        """Progress from `training.json`; older checkpoints lack some values."""
+        values = dict(values)
+        if "without_better" in values:
+            values["validations_since_best"] = values.pop("without_better")
         return cls(**values)
 
 
 class TrainState:
-    """State of a training: what a checkpoint stores, and how it is restored."""
+    """State of a training run: writes it to checkpoints and restores it."""
 
     def __init__(
         self,
@@ -124,7 +131,7 @@ class TrainState:
             components=self._written_here(self.model.component_tensors()),
             training=self._optimizer_tensors(),
             state=self._state(),
-            configuration=self.run.built_from,
+            configuration=self.run.built_from,  # settings that determine the components
             processes=self.processes,
         )
         self.saved_step = self.progress.step
@@ -174,7 +181,8 @@ class TrainState:
         fingerprints: dict[str, str] = {}
         for rank_streams in self.processes.gather(local, "the positions in the text"):
             for name, (position, fingerprint) in rank_streams.items():
-                # Equal on all ranks, or for streamed text one entry per reader.
+                # The position is equal on all ranks; for streamed text each reader adds its own
+                # entry.
                 positions.setdefault(name, {}).update(position)
                 fingerprints[name] = fingerprint
         return self._in_task_order(positions), self._in_task_order(fingerprints)

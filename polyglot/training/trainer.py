@@ -332,7 +332,7 @@ class Trainer:
         if self.progress.step >= self.settings.steps or self._stop_signal():
             return True
         patience = self.run.config.validation.patience
-        return patience is not None and self.progress.without_better >= patience
+        return patience is not None and self.progress.validations_since_best >= patience
 
     def _stop_signal(self) -> int:
         """Signal that asked to stop, or 0.

@@ -300,11 +300,11 @@ def test_patience_continues_after_a_resume(tmp_path):
 def test_a_value_that_is_not_finite_is_never_the_best(by, value):
     progress = Progress()
     assert not progress.record_validation(by=by, value=value)
-    assert progress.without_better == 1
+    assert progress.validations_since_best == 1
     assert progress.record_validation(by=by, value=3.0)
-    assert progress.without_better == 0
+    assert progress.validations_since_best == 0
     assert not progress.record_validation(by=by, value=value)
-    assert progress.without_better == 1
+    assert progress.validations_since_best == 1
 
     better = 2.0 if by == "loss" else 4.0
     assert progress.record_validation(by=by, value=better)

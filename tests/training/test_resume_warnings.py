@@ -56,10 +56,7 @@ TWO_PARTITIONED = {**TWO, "placement": "partitioned"}
 CONTINUES = "every text continues at its position"
 OTHER_NUMBER = "but from here on an update has another number of batches and other tasks"
 OTHER_TASKS = "but from here on other tasks are drawn"
-OTHER_READERS = (
-    "the rest of the epoch of streamed text is divided again, after the sentences that were in "
-    "memory"
-)
+OTHER_READERS = "the streamed text after the pool in memory is divided again among the processes"
 
 
 @pytest.mark.parametrize(
