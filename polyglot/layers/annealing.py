@@ -22,9 +22,9 @@ class Decay(ComponentConfig):
     start: float = Field(gt=0, le=1e6)
     """Value before the first update."""
     decay: float = Field(gt=0, le=1)
-    """Factor …"""
+    """Factor by which the value is multiplied at each decay."""
     every: int = Field(1, ge=1)
-    """… that is applied after each such number of updates."""
+    """Number of updates between two decays."""
     minimum: float = Field(0.0, ge=0)
     """Lower bound."""
 

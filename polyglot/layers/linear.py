@@ -95,7 +95,10 @@ def product(
 
 
 class PackedLinear:
-    """Linear layer without gradients, with its matrix prepared once (layout or cast) for many products."""
+    """Linear layer without gradients.
+
+    Its matrix is prepared once (memory layout) for many products.
+    """
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class RecurrentDecoderConfig(ComponentConfig):
     attention: Literal["dot", "general", "mlp"] = "general"
     """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
     input_feeding: bool = False
-    """Input feeding: each output is an input of the next step, as in that paper; slower."""
+    """Input feeding: each output is an input of the next step (Luong et al. 2015, section 3.3); slower."""
     dropout: DropoutRate = 0.3
     """Dropout between layers and on the output."""
 
@@ -196,7 +196,8 @@ class RecurrentSteps:
     ) -> tuple[Tensor, LayerStates]:
         """Run one step of all layers.
 
-        projected: (N, ·) of one word each; None if E is 0. others: (N, I - E) other inputs of the first layer.
+        projected: (N, ·) from `project_words`; None if E is 0.
+        others: (N, I - E) other inputs of the first layer.
         Returns outputs (N, D) and the next state.
         """
         step = _lstm_step if self.is_lstm else _gru_step

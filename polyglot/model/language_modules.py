@@ -78,7 +78,8 @@ class DecoderState(NamedTuple):
     body: Any
     """Decoding state of the body."""
     output: AccumulatedLinear | SelectedRowsLinear
-    """Output layer (V, D), packed once for many steps; with vocabulary selection, some rows of it."""
+    """Output layer (V, D), its matrix prepared once (layout or cast) for many steps; with
+    vocabulary selection, only the rows of the selected words."""
     options: tuple[Any, ...]
     """State of each option between the embeddings and the body."""
 
@@ -200,14 +201,15 @@ class LanguageDecoder(nn.Module):
         if state.options:
             # Options make a word depend on its context, so equal words have different inputs.
             words, options = self._step_options(self.embedding(tokens), state.options)
-            inputs = self.body.prepare_words(words, state.body)
+            prepared_words = self.body.prepare_words(words, state.body)
         else:
             options = state.options
             distinct_tokens, rows = tokens.unique(return_inverse=True)
             distinct_words = self.embedding(distinct_tokens)
-            inputs = self.body.prepare_words(distinct_words, state.body).index_select(0, rows)
+            distinct_prepared = self.body.prepare_words(distinct_words, state.body)
+            prepared_words = distinct_prepared.index_select(0, rows)
 
-        states, body = self.body.step(inputs, state.body, memory)
+        states, body = self.body.step(prepared_words, state.body, memory)
         return state.output(states), state._replace(body=body, options=options)
 
     def _step_options(
@@ -221,7 +223,7 @@ class LanguageDecoder(nn.Module):
         return words, tuple(next_states)
 
     def reorder(self, state: DecoderState, rows: Tensor, sentences: Tensor | None) -> DecoderState:
-        """Return the state whose row n is the old row rows[n] (N',).
+        """Return a state whose new row n is the old row rows[n]; rows has shape (N',).
 
         sentences: indices (B',) of the sentences to keep, or None to keep all of them.
         """

@@ -82,7 +82,7 @@ class BridgePenalty(Loss):
 
     class Config(Loss.Config):
         form: Literal["squared", "sharded"] = "squared"
-        """Penalty of the paper, or of its published program."""
+        """`squared`: the penalty of Vázquez et al. 2018; `sharded`: of their published program."""
 
     SHARD_LENGTH = 32
     """Target positions in a shard: OpenNMT-py's `max_generator_batches`."""

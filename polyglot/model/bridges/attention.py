@@ -20,7 +20,7 @@ class AttentionBridge(Bridge):
 
     Source: Vázquez et al. 2018, section 2.2; after Lin et al. 2017. By default, as in that paper,
     there are no biases, and the decoder attends to all K rows, even if the sentence has fewer
-    words. The settings `bias` and `visible_rows` give the form of the paper's published program.
+    words. The settings `bias` and `visible_rows` give the form of its published program.
     """
 
     fixed_size = True
@@ -29,7 +29,7 @@ class AttentionBridge(Bridge):
         heads: HeadCount = 10
         """Number of rows K of the bridge matrix."""
         hidden_size: Size = 1024
-        """Size of the layer between the states and the heads (the paper's d_w)."""
+        """Size of the layer between the states and the heads (d_w of Vázquez et al. 2018)."""
         bias: bool = False
         """Add a bias to W₁. A bias of W₂ would be equal at all positions and change no weight."""
         visible_rows: Literal["all", "source_length"] = "all"

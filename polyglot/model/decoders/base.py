@@ -96,14 +96,14 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
-        """Compute the part of a step that depends only on the word. (U, E) -> (U, ·)
+        """Compute the part of a step that depends only on the next input word. (U, E) -> (U, ·)
 
         Search computes it once for each distinct word, not once for each hypothesis.
         """
         return embedded
 
-    def step(self, words: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
-        """words (N, ·) from `prepare_words` -> states (N, D), and the next decoding state"""
+    def step(self, prepared_words: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+        """prepared_words (N, ·) from `prepare_words` -> states (N, D), and the next state"""
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:

@@ -113,8 +113,10 @@ class OpenNmtRnnDecoder(Decoder):
             hidden = (repeated, repeated) if self.is_lstm else (repeated,)
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
-    def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
-        states, next_state = self._run(words.unsqueeze(1), state, memory)
+    def step(
+        self, prepared_words: Tensor, state: RnnState, memory: Memory
+    ) -> tuple[Tensor, RnnState]:
+        states, next_state = self._run(prepared_words.unsqueeze(1), state, memory)
         return states.squeeze(1), next_state
 
     def reorder(self, state: RnnState, rows: Tensor, sentences: Tensor | None) -> RnnState:
@@ -191,9 +193,9 @@ class OpenNmtTransformerDecoder(Decoder):
         return self.positions(inputs, state.length).squeeze(1)
 
     def step(
-        self, words: Tensor, state: TransformerState, memory: Memory
+        self, prepared_words: Tensor, state: TransformerState, memory: Memory
     ) -> tuple[Tensor, TransformerState]:
-        states, caches = self._run(words.unsqueeze(1), memory, state)
+        states, caches = self._run(prepared_words.unsqueeze(1), memory, state)
         return states.squeeze(1), TransformerState(caches, state.length + 1)
 
     def reorder(

@@ -106,13 +106,13 @@ class RecurrentDecoder(Decoder):
     def _run_stepwise(self, embedded: Tensor, memory: Memory) -> tuple[Tensor, InnerStates]:
         """With input feeding, a step needs the output of the step before: no fused call exists."""
         state = self.start(memory)
-        words_by_position = self.prepare_words(embedded.transpose(0, 1), state)
+        prepared_words = self.prepare_words(embedded.transpose(0, 1), state)  # (T, B, ·)
 
         outputs = []
         states = []
         contexts = []
-        for words in words_by_position.unbind():
-            output, inner, state = self._step(words, state, memory)
+        for position_words in prepared_words.unbind():
+            output, inner, state = self._step(position_words, state, memory)
             outputs.append(output)
             states.append(inner.states)
             contexts.append(inner.contexts)
@@ -139,16 +139,16 @@ class RecurrentDecoder(Decoder):
         return state.stepper.project_words(embedded)
 
     def step(
-        self, words: Tensor, state: DecodingState, memory: Memory
+        self, prepared_words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, DecodingState]:
-        output, _, next_state = self._step(words, state, memory)
+        output, _, next_state = self._step(prepared_words, state, memory)
         return output, next_state
 
     def _step(
-        self, words: Tensor, state: DecodingState, memory: Memory
+        self, prepared_words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, InnerStates, DecodingState]:
         """Run one step; return the output, the inner states (N, ·) and the next state."""
-        recurrent_states, recurrence = state.stepper(words, state.feed, state.recurrence)
+        recurrent_states, recurrence = state.stepper(prepared_words, state.feed, state.recurrence)
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.
         contexts = state.attention(recurrent_states, memory.attention_mask)

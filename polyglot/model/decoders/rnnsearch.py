@@ -162,11 +162,11 @@ class RnnSearchDecoder(Decoder):
         return torch.cat([gate_inputs, self.word_output(embedded)], dim=1)
 
     def step(
-        self, words: Tensor, state: RnnSearchState, memory: Memory
+        self, prepared_words: Tensor, state: RnnSearchState, memory: Memory
     ) -> tuple[Tensor, RnnSearchState]:
         layer_size = self.word_output.out_features
-        gate_size = words.shape[1] - layer_size
-        gate_inputs, word_outputs = words.split([gate_size, layer_size], dim=1)
+        gate_size = prepared_words.shape[1] - layer_size
+        gate_inputs, word_outputs = prepared_words.split([gate_size, layer_size], dim=1)
         states, contexts, next_state = self._recur(gate_inputs, state, memory)
         return self._combine(states, contexts, word_outputs), next_state
 

@@ -91,18 +91,18 @@ class TransformerDecoder(Decoder):
 
     @torch.no_grad()
     def step(
-        self, words: Tensor, state: DecodingState, memory: Memory
+        self, prepared_words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, DecodingState]:
         """Compute one step in evaluation mode: no gradients and no dropout."""
         sentences = len(memory.states)
         caches = state.caches
         cache_mask = state.cache_mask
-        if cache_mask.is_full(len(words) // sentences):
+        if cache_mask.is_full(len(prepared_words) // sentences):
             slots, cache_mask = cache_mask.compact(sentences)
             caches = tuple(cache.gather_slots(slots, cache_mask.capacity) for cache in caches)
         cache_mask = cache_mask.add_slots(sentences)
 
-        states = words
+        states = prepared_words
         for layer, cache, layer_memory in zip(state.layers, caches, state.memories):
             states = layer(
                 states,

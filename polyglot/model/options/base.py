@@ -68,7 +68,7 @@ class EmbeddingOption(Option):
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor) -> Any:
-        """Return the state whose row n is the old row rows[n] (N',)."""
+        """Return a state whose new row n is the old row rows[n]; rows has shape (N',)."""
         raise NotImplementedError
 
 
@@ -78,7 +78,7 @@ class StatesOption(Option):
     place = "states"
 
     def __init__(self, config: ComponentConfig, *, input_size: int, size: int) -> None:
-        """input_size: size E of the words that the body reads. size: D of its states."""
+        """input_size: size E of the embedded words. size: size D of the body's states."""
         super().__init__()
 
     def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class StatesOption(Option):
 
 
 class DecoderOption(Option):
-    """Train with the states of a decoder without changing them; search is not slower."""
+    """Add losses that read the decoder states; the states and search stay the same."""
 
     place = "decoder"
 
@@ -139,9 +139,9 @@ def option_vocabulary_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
 
 
 def is_decoder_option_tensor(name: str) -> bool:
-    """True if a tensor of a component, by its name there, belongs to an option at `decoder`.
+    """True if a tensor of a component, by its name in that component, belongs to a `DecoderOption`.
 
-    Without such an option, the states of the component are the same.
+    Such tensors may be missing in a warm start, because they do not affect the translation.
     """
     parts = name.split(".")
     if len(parts) < 2 or parts[0] != "options" or parts[1] not in OPTIONS.names():

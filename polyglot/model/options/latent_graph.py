@@ -19,24 +19,24 @@ from polyglot.model.options.base import OPTIONS, StatesOption
 
 
 class GraphTemperature(Decay):
-    """Temperature τ of the graph (Bastings et al., section 3.2)."""
+    """Temperature τ of the graph (Bastings et al. 2019, section 3.2)."""
 
     start: float = Field(2.0, gt=0, le=1e6)
     """τ before the first update."""
     decay: float = Field(0.99, gt=0, le=1)
-    """Factor that τ is multiplied with …"""
+    """Factor by which τ is multiplied at each decay."""
     every: int = Field(2500, ge=1)
-    """… after each such number of updates. In the paper, once an epoch of 160 000 sentences in
-    batches of 64."""
+    """Number of updates between two decays. The default is one epoch of Bastings et al. 2019:
+    160 000 sentences in batches of 64."""
     minimum: float = Field(0.01, gt=0)
-    """Lower bound of τ; the paper has no bound."""
+    """Lower bound of τ; Bastings et al. 2019 have no bound."""
 
 
 @OPTIONS.register("latent_graph")
 class LatentGraph(StatesOption):
     """s'_i = s_i + ReLU(W_self s_i + Σ_k A_ik W_nbr s_k + b) with a latent graph A.
 
-    Source: Bastings et al., sections 2 and 3. A_i is the distribution of the head of word i: a
+    Source: Bastings et al. 2019, sections 2 and 3. A_i is the distribution of the head of word i: a
     Concrete sample of temperature τ, without noise outside training, from the head potentials
     q_i · k_k / √d_k, which are −∞ for the word itself. Keys and queries come from a separate
     BiLSTM over the embeddings; its outputs reach the states only through A.
@@ -44,13 +44,14 @@ class LatentGraph(StatesOption):
 
     class Config(ComponentConfig):
         edges: Literal["latent", "none"] = "latent"
-        """`none` removes A and W_nbr: the baseline of equal size, which has only self-loops."""
+        """Edges of the graph. `none` removes A and W_nbr: a baseline with the same layers and state
+        size, but only self-loops."""
         layers: LayerCount = 1
         """Number of graph convolutions; all of them use the same graph."""
         hidden_size: int | None = Field(None, ge=2, le=65536)
         """Size of the BiLSTM, half for each direction; by default the embedding size."""
         head_size: Size = 256
-        """Size d_k of keys and queries."""
+        """Size d_k of the queries and keys of the head selection."""
         dropout: DropoutRate = 0.3
         """Dropout on the states of the BiLSTM, and on the output of each convolution."""
         temperature: GraphTemperature = GraphTemperature()
@@ -69,7 +70,7 @@ class LatentGraph(StatesOption):
         super().__init__(config, input_size=input_size, size=size)
         self.latent = config.edges == "latent"
         self.head_size = config.head_size
-        self.selves = nn.ModuleList(Linear(size, size) for _ in range(config.layers))
+        self.selves = nn.ModuleList(Linear(size, size) for _ in range(config.layers))  # W_self
         self.dropout = Dropout(config.dropout)
         if self.latent:
             hidden_size = config.hidden_size or input_size + input_size % 2

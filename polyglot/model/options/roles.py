@@ -22,12 +22,12 @@ from polyglot.model.options.base import OPTIONS, EmbeddingOption
 
 
 class RoleTemperature(Decay):
-    """Temperature τ of the relaxed one-hot assignment (section 4 of the paper)."""
+    """Temperature τ of the relaxed one-hot assignment (Weissenborn et al. 2018, section 4)."""
 
     start: float = Field(5.0, gt=0, le=1e6)
     """τ before the first update."""
     decay: float = Field(0.9995, gt=0, le=1)
-    """Factor that τ is multiplied with …"""
+    """Factor by which τ is multiplied at each decay."""
     minimum: float = Field(0.5, gt=0)
     """Lower bound of τ."""
 
@@ -36,7 +36,8 @@ class RoleTemperature(Decay):
 class Roles(EmbeddingOption):
     """ẽ_t = Σ_i r_{t,i} U_i e_t + e_t with the roles r_t of a word in its context c_t.
 
-    Source: "Contextualized role interaction for NMT", section 3. The assignment is one of
+    Source: Weissenborn et al. 2018, "Contextualized role interaction for neural machine
+    translation", section 3. The assignment is one of
 
     - dense: r_t = tanh(W c_t + b);
     - softmax: r_t = softmax over i of u_i · r_t^dense;
@@ -61,7 +62,7 @@ class Roles(EmbeddingOption):
         """Network that reads the context of a word."""
         context_size: int | None = Field(None, ge=2, le=65536)
         """Size of c_t, half for each direction; by default half of the embedding size, since the
-        context of the paper is small."""
+        context of Weissenborn et al. 2018 is small."""
         width: WindowWidth = 7
         """Number of words that `cnn` reads: around a word on the source side, up to the word on the
         target side; odd."""
@@ -102,12 +103,12 @@ class Roles(EmbeddingOption):
         self.dropout = Dropout(config.dropout)
 
         if config.combination == "full":
-            # The transposed U_i, one below the other.
+            # U_i, each transposed, stored one below the other.
             self.matrices = nn.Parameter(torch.empty(roles * size, size))
             nn.init.normal_(self.matrices, std=size**-0.5)
         elif config.combination == "rank1":
-            self.of_roles = Linear(roles, size, bias=False)  # U_r
-            self.of_words = Linear(size, size, bias=False)  # U_e
+            self.of_roles = Linear(roles, size, bias=False)  # U_r, projects the roles
+            self.of_words = Linear(size, size, bias=False)  # U_e, projects the word
             self.output = Linear(size, size, bias=False)  # U_o
         else:
             self.of_roles = Linear(roles, size, bias=False)  # U

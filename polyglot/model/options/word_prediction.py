@@ -1,4 +1,4 @@
-"""Word prediction: training-only heads that predict the words still to come."""
+"""Word prediction: heads that predict target words without order; trained with extra losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polyglot.model.options.base import OPTIONS, DecoderOption
 
 
 class DecoderOutput(Protocol):
-    """Part of the model's output for one batch that a predictor from the states reads."""
+    """Fields of the model's output that a state-based predictor uses."""
 
     states: Tensor
     """(B, T, D), which the decoder's output layer projects."""
@@ -37,7 +37,8 @@ class DecoderOutput(Protocol):
 class InitialWordPredictor(nn.Module):
     """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E.
 
-    c = Σ α_i h_i with α = softmax(att(s₀, h_i)). Source: section 4.1, equations 14 to 18.
+    c = Σ α_i h_i with α = softmax(att(s₀, h_i)). Source: Weng et al. 2017, section 4.1, equations
+    14 to 18.
     """
 
     def __init__(
@@ -110,10 +111,10 @@ class DecoderLayersPredictor(nn.Module):
     """Predictor of the words still to come, with the layers of the decoder: WP-D.
 
     p_j = softmax(W · t(tanh(P s_j + b), c_j)) at step j.
-    W and t are the output layer and the last non-linear layer of the decoder (section 4.2,
-    equations 19 to 21). s_j takes the place of the state; the other inputs of t are those of the
-    translation at this step. A decoder without a separate last layer, such as a Transformer, has
-    W · tanh(P s_j + b).
+    W and t are the output layer and the last non-linear layer of the decoder (Weng et al. 2017,
+    section 4.2, equations 19 to 21). tanh(P s_j + b) takes the place of the decoder state; the
+    other inputs of t are those of the translation at this step. A decoder without a separate last
+    layer, such as a Transformer, has W · tanh(P s_j + b).
     """
 
     def __init__(self, *, inner_size: int) -> None:
@@ -145,17 +146,17 @@ class WordPrediction(DecoderOption):
 
     class Config(DecoderOption.Config):
         predict: Literal["initial", "states", "both"] = "both"
-        """From the initial state (the paper's WP-E), from each state (WP-D), or both (WP-ED)."""
+        """From the initial state (WP-E of Weng et al. 2017), each state (WP-D), or both (WP-ED)."""
         layers: Literal["decoder", "own"] = "decoder"
         """Layers of the prediction from each state: the decoder's last layer and output layer, as
-        in the paper, or an attention and layers of its own."""
+        in Weng et al. 2017, or an attention and layers of its own."""
         hidden_size: Size | None = None
         """Size of own layers that are projected to words; by default the size of the decoder."""
         dropout: DropoutRate = 0.0
         """Dropout on own layers."""
 
         @model_validator(mode="after")
-        def _has_own_layers(self) -> WordPrediction.Config:
+        def _validate_own_layers(self) -> WordPrediction.Config:
             has_settings = self.hidden_size is not None or self.dropout > 0
             if has_settings and self.predict == "states" and self.layers == "decoder":
                 raise ValueError(
