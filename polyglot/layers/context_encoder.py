@@ -37,7 +37,8 @@ class LstmContext(nn.Module):
     def start(self, rows: int, like: Tensor) -> State:
         """State before the first word, on the device of the tensor `like`; rows: hypotheses N."""
         stepper = RecurrentSteps(self.forwards, word_size=self.input_size)
-        return self.State(stepper, stepper.start(like.new_zeros(rows, self.size)))
+        zeros = like.new_zeros(rows, self.size)
+        return self.State(stepper, stepper.start(zeros))
 
     def step(self, words: Tensor, state: State) -> tuple[Tensor, State]:
         """words (N, E) -> contexts (N, C) and the next state"""
@@ -49,7 +50,8 @@ class LstmContext(nn.Module):
     def reorder(self, state: State, rows: Tensor) -> State:
         recurrence = []
         for layer in state.recurrence:
-            recurrence.append(tuple(part.index_select(0, rows) for part in layer))
+            parts = [part.index_select(0, rows) for part in layer]
+            recurrence.append(tuple(parts))
         return state._replace(recurrence=tuple(recurrence))
 
 
@@ -64,9 +66,11 @@ class CnnContext(nn.Module):
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """embedded (B, S, E), mask (B, S) -> (B, S, C)"""
-        words = (embedded * mask.unsqueeze(-1)).transpose(1, 2)
-        padded = functional.pad(words, (self.before, self.after))
-        return self.convolution(padded).relu().transpose(1, 2)
+        words = embedded * mask.unsqueeze(-1)
+        channels = words.transpose(1, 2)  # (B, E, S)
+        padded = functional.pad(channels, (self.before, self.after))
+        contexts = self.convolution(padded).relu()
+        return contexts.transpose(1, 2)
 
     def start(self, rows: int, like: Tensor) -> Tensor:
         """Window of words before the first word: zeros (N, width - 1, E)."""
@@ -75,7 +79,9 @@ class CnnContext(nn.Module):
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """words (N, E) -> contexts (N, C) and the next window"""
         window = torch.cat([state, words.unsqueeze(1)], dim=1)
-        return self.convolution(window.transpose(1, 2)).relu().squeeze(2), window[:, 1:]
+        contexts = self.convolution(window.transpose(1, 2)).relu()
+        next_window = window[:, 1:]
+        return contexts.squeeze(2), next_window
 
     def reorder(self, state: Tensor, rows: Tensor) -> Tensor:
         return state.index_select(0, rows)

@@ -15,9 +15,11 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     """
     precise = torch.promote_types(scores.dtype, torch.float32)
     if mask is None:
-        return torch.softmax(scores, dim=-1, dtype=precise).to(scores.dtype)
+        weights = torch.softmax(scores, dim=-1, dtype=precise)
+        return weights.to(scores.dtype)
     floor = torch.finfo(precise).min  # finite, since -inf would give NaN in a row of padding
-    weights = torch.softmax(scores.to(precise).masked_fill(~mask, floor), dim=-1) * mask
+    masked_scores = scores.to(precise).masked_fill(~mask, floor)
+    weights = torch.softmax(masked_scores, dim=-1) * mask
     return weights.to(scores.dtype)
 
 
@@ -37,13 +39,17 @@ def fused_attention(
     last. The kernels themselves return zeros for a row of padding, which a test checks.
     """
     assert mask is None or not causal
-    attention_mask = None if mask is None else mask[:, None, None]
-    options = {"attn_mask": attention_mask, "dropout_p": dropout, "is_causal": causal}
+    options = {"dropout_p": dropout, "is_causal": causal}
+    if mask is not None:
+        options["attn_mask"] = mask[:, None, None]
     if queries.device.type == "cpu" and queries.dtype == torch.bfloat16:
         # The backward pass is several times faster in float32.
         with torch.autocast("cpu", enabled=False):
             contexts = functional.scaled_dot_product_attention(
-                queries.float(), keys.float(), values.float(), **options
+                queries.float(),
+                keys.float(),
+                values.float(),
+                **options,
             )
             return contexts.to(queries.dtype)
     return functional.scaled_dot_product_attention(queries, keys, values, **options)
@@ -54,15 +60,19 @@ def masked_mean(states: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return states.mean(dim=1)
     real = mask.unsqueeze(-1).to(states.dtype)
-    return (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+    sums = (states * real).sum(dim=1)
+    counts = real.sum(dim=1)
+    return sums / counts.clamp(min=1)
 
 
 def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
     """Reverse each sentence within its own length; states (B, S, D), mask (B, S) -> (B, S, D)."""
-    positions = torch.arange(mask.shape[1], device=mask.device)
+    sentences, length = mask.shape
+    positions = torch.arange(length, device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
     places = torch.where(mask, last - positions, positions)
-    rows = places + mask.shape[1] * torch.arange(len(mask), device=mask.device).unsqueeze(1)
+    first_rows = length * torch.arange(sentences, device=mask.device)
+    rows = places + first_rows.unsqueeze(1)
     return _PermuteRows.apply(states, rows.flatten())
 
 
@@ -75,8 +85,10 @@ class _PermuteRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
-        return states.flatten(0, 1).index_select(0, rows).view(states.shape)
+        permuted = states.flatten(0, 1).index_select(0, rows)
+        return permuted.view(states.shape)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
-        return _PermuteRows.apply(gradient, *ctx.saved_tensors), None
+        (rows,) = ctx.saved_tensors
+        return _PermuteRows.apply(gradient, rows), None

@@ -33,9 +33,12 @@ class Positions(nn.Module):
             return states
         last = first + states.shape[1]
         if self.kind == "sinusoidal":
-            return states + sinusoids(last, self.size, states.device)[first:].to(states.dtype)
-        places = torch.arange(first, last, device=states.device).clamp(max=len(self.embedding) - 1)
-        return states + self.embedding[places]
+            table = sinusoids(last, self.size, states.device)
+            return states + table[first:].to(states.dtype)
+        last_row = len(self.embedding) - 1
+        places = torch.arange(first, last, device=states.device)
+        rows = places.clamp(max=last_row)
+        return states + self.embedding[rows]
 
 
 def rotate(states: Tensor, first: int = 0) -> Tensor:
@@ -45,17 +48,23 @@ def rotate(states: Tensor, first: int = 0) -> Tensor:
     d, the first word at place `first` -> (B, H, S, d)
     """
     last = first + states.shape[2]
-    table = sinusoids(last, states.shape[3], states.device)[first:].to(states.dtype)
+    table = sinusoids(last, states.shape[3], states.device)
+    table = table[first:].to(states.dtype)
     sine = table[:, 0::2]
     cosine = table[:, 1::2]
+
     even = states[..., 0::2]
     odd = states[..., 1::2]
-    return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+    rotated_even = even * cosine - odd * sine
+    rotated_odd = even * sine + odd * cosine
+    return torch.stack([rotated_even, rotated_odd], dim=-1).flatten(-2)
 
 
 def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
     """sin and cos of place / 10000^(2i/D) at columns 2i and 2i + 1, in float32: (length, D)"""
-    return _table(1 << (length - 1).bit_length(), size, device)[:length]
+    bits = (length - 1).bit_length()
+    power_of_two = 1 << bits
+    return _table(power_of_two, size, device)[:length]
 
 
 @lru_cache(maxsize=64)
@@ -63,6 +72,11 @@ def _table(length: int, size: int, device: torch.device) -> Tensor:
     """Sinusoids of a power of two of places, kept for all shorter lengths."""
     # Training may use a table that was made during translation.
     with torch.inference_mode(False), torch.no_grad():
-        rates = 10000.0 ** (-torch.arange(0, size, 2, device=device).float() / size)
-        angles = torch.arange(length, device=device).unsqueeze(1) * rates
-        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]
+        columns = torch.arange(0, size, 2, device=device)
+        rates = 10000.0 ** (-columns.float() / size)
+        places = torch.arange(length, device=device)
+        angles = places.unsqueeze(1) * rates
+        sines = angles.sin()
+        cosines = angles.cos()
+        table = torch.stack([sines, cosines], dim=-1).flatten(1)
+        return table[:, :size]

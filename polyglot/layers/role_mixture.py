@@ -29,10 +29,15 @@ def mix_roles(roles: Tensor, words: Tensor, matrices: Tensor, *, sparse: bool = 
     are multiplied together, so that a one-hot r costs one product of h×h for a word.
     """
     dtype = product_type(matrices)
-    flat_roles = roles.reshape(-1, roles.shape[-1]).to(dtype)
-    flat_words = words.reshape(-1, words.shape[-1]).to(dtype)
+    flat_roles = roles.reshape(-1, roles.shape[-1])
+    flat_words = words.reshape(-1, words.shape[-1])
     function = _MixRoleByRole if sparse else _MixAtOnce
-    return function.apply(flat_roles, flat_words, matrices.to(dtype)).view(words.shape)
+    mixtures = function.apply(
+        flat_roles.to(dtype),
+        flat_words.to(dtype),
+        matrices.to(dtype),
+    )
+    return mixtures.view(words.shape)
 
 
 class _MixAtOnce(torch.autograd.Function):
@@ -53,9 +58,10 @@ class _MixAtOnce(torch.autograd.Function):
         for_words = torch.empty_like(words)
         for_matrices = torch.zeros_like(matrices)
         blocks = _blocks(roles, words, gradient, for_roles, for_words)
+        size = words.shape[1]
         for block_roles, block_words, block_gradient, to_roles, to_words in blocks:
             # (n, R, h): gradient of each product r_i·e
-            back = product(block_gradient, matrices).unflatten(1, (-1, words.shape[1]))
+            back = product(block_gradient, matrices).unflatten(1, (-1, size))
             torch.bmm(back, block_words.unsqueeze(2), out=to_roles.unsqueeze(2))
             torch.bmm(block_roles.unsqueeze(1), back, out=to_words.unsqueeze(1))
             for_matrices.addmm_(_outer(block_roles, block_words).t(), block_gradient)
@@ -68,7 +74,8 @@ class _MixRoleByRole(torch.autograd.Function):
         ctx.save_for_backward(roles, words, matrices)
         sums = _zero_sums(words)
         for role, rows, matrix in _words_of_roles(roles, matrices):
-            weighted = words.index_select(0, rows).mul_(roles[rows, role, None])
+            weights = roles[rows, role, None]
+            weighted = words.index_select(0, rows).mul_(weights)
             sums.index_add_(0, rows, product(weighted, matrix.t()).to(sums.dtype))
         return sums.to(words.dtype)
 
@@ -86,17 +93,21 @@ class _MixRoleByRole(torch.autograd.Function):
             weights = roles[rows, role, None]
             back = product(role_gradient, matrix)
             for_roles[rows, role] = torch.linalg.vecdot(back, role_words)
+
             # In place here and below: a new tensor of the size of the words costs time.
             back.mul_(weights)
             for_words.index_add_(0, rows, back.to(for_words.dtype))
-            place = slice(role * size, (role + 1) * size)
-            for_matrices[place] = role_words.mul_(weights).t() @ role_gradient
+            role_words.mul_(weights)
+            start = role * size
+            end = start + size
+            for_matrices[start:end] = role_words.t() @ role_gradient
         return for_roles, for_words.to(words.dtype), for_matrices
 
 
 def _zero_sums(words: Tensor) -> Tensor:
     """Zeros (N, h) for sums over up to R roles; float32 in place of a half precision."""
-    dtype = torch.float32 if words.dtype.itemsize < 4 else words.dtype
+    is_half_precision = words.dtype.itemsize < 4
+    dtype = torch.float32 if is_half_precision else words.dtype
     return torch.zeros_like(words, dtype=dtype)
 
 
@@ -105,20 +116,26 @@ def _words_of_roles(roles: Tensor, matrices: Tensor) -> Iterator[tuple[int, Tens
 
     A word with weight 0 gets no gradient for the role either.
     """
-    numbers, rows = (roles.t() != 0).nonzero(as_tuple=True)
-    counts = torch.bincount(numbers, minlength=roles.shape[1]).tolist()
-    rows_and_matrices = zip(rows.split(counts), matrices.split(matrices.shape[1]))
-    for role, (role_rows, matrix) in enumerate(rows_and_matrices):
+    is_used = roles.t() != 0  # (R, N)
+    numbers, rows = is_used.nonzero(as_tuple=True)
+    counts = torch.bincount(numbers, minlength=len(is_used))
+    rows_of_roles = rows.split(counts.tolist())
+    matrix_of_roles = matrices.split(matrices.shape[1])
+    for role, role_rows in enumerate(rows_of_roles):
         if len(role_rows):
-            yield role, role_rows, matrix
+            yield role, role_rows, matrix_of_roles[role]
 
 
 def _outer(roles: Tensor, words: Tensor) -> Tensor:
     """r ⊗ e: (n, R), (n, h) -> (n, R·h)"""
-    return (roles.unsqueeze(2) * words.unsqueeze(1)).flatten(1)
+    products = roles.unsqueeze(2) * words.unsqueeze(1)  # (n, R, h)
+    return products.flatten(1)
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Split the rows of all tensors alike: into blocks on a CPU, into one block elsewhere."""
-    size = BLOCK if tensors[0].device.type == "cpu" else max(1, len(tensors[0]))
-    return zip(*(tensor.split(size) for tensor in tensors))
+    size = BLOCK
+    if tensors[0].device.type != "cpu":
+        size = max(1, len(tensors[0]))
+    blocks = [tensor.split(size) for tensor in tensors]
+    return zip(*blocks)

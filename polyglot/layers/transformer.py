@@ -93,13 +93,19 @@ class SelfAttention(nn.Module):
         if self.rotary:
             queries = rotate(queries)
             keys = rotate(keys)
-        dropout = self.dropout if self.training else 0.0
-        contexts = fused_attention(queries, keys, values, mask=mask, causal=causal, dropout=dropout)
+        contexts = fused_attention(
+            queries,
+            keys,
+            values,
+            mask=mask,
+            causal=causal,
+            dropout=self.dropout if self.training else 0.0,
+        )
         return self.output(merge_heads(contexts))
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values, each (B, H, S, d)."""
-        parts = self.inputs(states).unflatten(-1, (3, self.heads, -1))
+        parts = self.inputs(states).unflatten(-1, (3, self.heads, -1))  # (B, S, 3, H, d)
         return parts.permute(2, 0, 3, 1, 4).unbind(0)
 
 
@@ -118,15 +124,21 @@ class CrossAttention(nn.Module):
         """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
         keys, values = self._keys_and_values(memory)
         queries = self._queries(states)
-        dropout = self.dropout if self.training else 0.0
-        contexts = fused_attention(queries, keys, values, mask=mask, dropout=dropout)
+        contexts = fused_attention(
+            queries,
+            keys,
+            values,
+            mask=mask,
+            dropout=self.dropout if self.training else 0.0,
+        )
         return self.output(merge_heads(contexts))
 
     def _queries(self, states: Tensor) -> Tensor:
-        return self.queries(states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        queries = self.queries(states).unflatten(-1, (self.heads, -1))  # (B, T, H, d)
+        return queries.transpose(1, 2)
 
     def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
-        parts = self.memory(memory).unflatten(-1, (2, self.heads, -1))
+        parts = self.memory(memory).unflatten(-1, (2, self.heads, -1))  # (B, K, 2, H, d)
         return parts.permute(2, 0, 3, 1, 4).unbind(0)
 
 
@@ -145,7 +157,8 @@ class FeedForward(nn.Module):
         super().__init__()
         self.activation = config.activation
         self.gated = config.activation == "swiglu"
-        self.hidden = Linear(size, config.feed_forward * (2 if self.gated else 1))
+        matrices = 2 if self.gated else 1
+        self.hidden = Linear(size, matrices * config.feed_forward)
         self.dropout = Dropout(config.activation_dropout)
         self.output = Linear(config.feed_forward, size)
 
@@ -155,8 +168,10 @@ class FeedForward(nn.Module):
         if self.gated:
             gate, hidden = hidden.chunk(2, dim=-1)
             hidden = functional.silu(gate) * hidden
+        elif self.activation == "gelu":
+            hidden = functional.gelu(hidden)
         else:
-            hidden = functional.gelu(hidden) if self.activation == "gelu" else hidden.relu()
+            hidden = hidden.relu()
         return self.output(self.dropout(hidden))
 
 
@@ -171,12 +186,16 @@ class Residual(nn.Module):
 
     def enter(self, states: Tensor) -> Tensor:
         """Input of the block."""
-        return self.norm(states) if self.before else states
+        if self.before:
+            return self.norm(states)
+        return states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
         """Residual sum of the states and the output of the block."""
         states = states + self.dropout(output)
-        return states if self.before else self.norm(states)
+        if self.before:
+            return states
+        return self.norm(states)
 
 
 class SelfAttentionLayer(nn.Module):
@@ -191,9 +210,12 @@ class SelfAttentionLayer(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """states (B, S, D), mask (B, S) or None -> (B, S, D)"""
-        attended = self.attention(self.around_attention.enter(states), mask)
+        inputs = self.around_attention.enter(states)
+        attended = self.attention(inputs, mask)
         states = self.around_attention.leave(states, attended)
-        transformed = self.feed_forward(self.around_feed_forward.enter(states))
+
+        inputs = self.around_feed_forward.enter(states)
+        transformed = self.feed_forward(inputs)
         return self.around_feed_forward.leave(states, transformed)
 
 
@@ -201,7 +223,12 @@ class CrossAttentionLayer(nn.Module):
     """Decoder layer: self-attention, cross-attention and a feed-forward network."""
 
     def __init__(
-        self, size: int, config: BlockConfig, *, memory_size: int, rotary: bool = False
+        self,
+        size: int,
+        config: BlockConfig,
+        *,
+        memory_size: int,
+        rotary: bool = False,
     ) -> None:
         super().__init__()
         self.attention = SelfAttention(size, config, rotary=rotary)
@@ -212,17 +239,29 @@ class CrossAttentionLayer(nn.Module):
         self.around_feed_forward = Residual(size, config)
 
     def forward(
-        self, states: Tensor, memory: Tensor, mask: Tensor | None, *, causal: bool = True
+        self,
+        states: Tensor,
+        memory: Tensor,
+        mask: Tensor | None,
+        *,
+        causal: bool = True,
     ) -> Tensor:
         """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
-        attended = self.attention(self.around_attention.enter(states), None, causal=causal)
+        inputs = self.around_attention.enter(states)
+        attended = self.attention(inputs, None, causal=causal)
         states = self.around_attention.leave(states, attended)
-        attended = self.cross(self.around_cross.enter(states), memory, mask)
+
+        inputs = self.around_cross.enter(states)
+        attended = self.cross(inputs, memory, mask)
         states = self.around_cross.leave(states, attended)
-        transformed = self.feed_forward(self.around_feed_forward.enter(states))
+
+        inputs = self.around_feed_forward.enter(states)
+        transformed = self.feed_forward(inputs)
         return self.around_feed_forward.leave(states, transformed)
 
 
 def final_norm(size: int, config: BlockConfig) -> nn.Module:
     """Layer norm after the last layer with `norm: pre`; the identity with `norm: post`."""
-    return nn.LayerNorm(size, eps=EPSILON) if config.norm == "pre" else nn.Identity()
+    if config.norm == "pre":
+        return nn.LayerNorm(size, eps=EPSILON)
+    return nn.Identity()
