@@ -83,7 +83,7 @@ def search(
     """
     if config.like == "opennmt":
         results = opennmt_search(decoder, memory, source_lengths, config)
-        return [_hypotheses(result[: config.n_best]) for result in results]
+        return [result[: config.n_best] for result in results]
 
     complete = [CompleteHypotheses(config) for _ in source_lengths]
     beam = _start(decoder, memory, config.limits(source_lengths))
@@ -96,17 +96,13 @@ def search(
     return [sentence.hypotheses[: config.n_best] for sentence in complete]
 
 
-def _hypotheses(results: list[tuple[float, float, tuple[int, ...]]]) -> list[Hypothesis]:
-    return [Hypothesis(*result) for result in results]
-
-
 def _start(decoder: StepDecoder, memory: Memory, limits: Tensor) -> Beam:
     """Begin with one hypothesis for each sentence: BOS."""
     device = memory.states.device
     count = len(limits)
     return Beam(
-        memory,
-        decoder.start(memory),
+        memory=memory,
+        state=decoder.start(memory),
         sentences=torch.arange(count),
         limits=limits,
         words=torch.full((count, 1, 1), BOS, device=device),
@@ -130,7 +126,11 @@ def _continue(
         must_end = at_limit.to(scores.device)
     # At most half of twice the beam are ends, so that a whole beam stays open.
     totals, origins, pieces = topk_continuations(
-        scores, beam.totals, count=2 * size, excluded=(PAD, BOS), must_end=must_end
+        scores,
+        beam.totals,
+        count=2 * size,
+        excluded=(PAD, BOS),
+        must_end=must_end,
     )
     ends = pieces == EOS
     _collect(complete, beam, totals, origins, ends[:, :size])
@@ -155,7 +155,8 @@ def _collect(
     ends: Tensor,
 ) -> None:
     """Add the hypotheses that end to the complete ones of their sentences."""
-    is_complete = ends & totals[:, : ends.shape[1]].isfinite()
+    end_totals = totals[:, : ends.shape[1]]
+    is_complete = ends & end_totals.isfinite()
     row_index, column_index = is_complete.nonzero(as_tuple=True)
     rows = row_index.tolist()
     columns = column_index.tolist()

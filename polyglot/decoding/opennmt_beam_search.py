@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.decoding.base import SearchConfig, StepDecoder
+from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.topk import (
     append_pieces,
     compact_rows,
@@ -29,11 +29,11 @@ ENDED = -1e10
 
 
 class SentenceResult:
-    """Complete hypotheses of one sentence as (score, log-probability, pieces)."""
+    """Complete hypotheses of one sentence."""
 
     def __init__(self, beam: int) -> None:
         self.beam = beam
-        self.hypotheses: list[tuple[float, float, tuple[int, ...]]] = []
+        self.hypotheses: list[Hypothesis] = []
         self.best_has_ended = False
 
     @property
@@ -55,10 +55,11 @@ class SentenceResult:
                 score = total / penalty
                 pieces = words[hypothesis, 1:].tolist()
                 translation = tuple(piece for piece in pieces if piece != EOS)
-                self.hypotheses.append((score, total, translation))
+                self.hypotheses.append(Hypothesis(score, total, translation))
 
-    def best_first(self) -> list[tuple[float, float, tuple[int, ...]]]:
-        return sorted(self.hypotheses, key=lambda hypothesis: hypothesis[0], reverse=True)
+    def best_first(self) -> list[Hypothesis]:
+        """Hypotheses by score; equal scores stay in the order in which they ended."""
+        return sorted(self.hypotheses, key=lambda hypothesis: hypothesis.score, reverse=True)
 
 
 @torch.no_grad()
@@ -67,10 +68,10 @@ def opennmt_search(
     memory: Memory,
     source_lengths: Tensor,
     config: SearchConfig,
-) -> list[list[tuple[float, float, tuple[int, ...]]]]:
-    """Return (score, log-probability, pieces) of the complete hypotheses of each sentence.
+) -> list[list[Hypothesis]]:
+    """Return the complete hypotheses of each sentence, best first.
 
-    memory (B, K, D), source_lengths (B,). Hypotheses come best first.
+    memory (B, K, D), source_lengths (B,).
     """
     device = memory.states.device
     limits = config.limits(source_lengths)

@@ -37,8 +37,10 @@ class Phase(ComponentConfig):
         problems = []
         if not self.pairs and not self.copies:
             problems.append("names neither pairs nor copies; name what trains in this phase")
-        if self.until_step is not None and self.until_step <= self.from_step:
-            problems.append(f"until_step {self.until_step} is not after from_step {self.from_step}")
+        first = self.from_step
+        end = self.until_step
+        if end is not None and end <= first:
+            problems.append(f"until_step {end} is not after from_step {first}")
         if problems:
             raise InvalidSettings(problems)
         return self
@@ -93,8 +95,8 @@ class Schedule:
     def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """Return the tasks of one update on one rank, if all ranks have all tasks."""
         active = self.active(step)
-        draws = self._draws(step * processes + process)
-        return [self.choose(active, draw) for draw in draws]
+        update = step * processes + process  # counted over the updates of all ranks
+        return [self.choose(active, draw) for draw in self._draws(update)]
 
     def local_tasks_at(self, step: int, local_tasks: Sequence[Task], *, process: int) -> list[Task]:
         """Return the tasks of one update on a rank that has only `local_tasks`.
@@ -107,7 +109,7 @@ class Schedule:
         return [self.choose(active, draw, process) for draw in self._draws(step)]
 
     def _draws(self, update: int) -> range:
-        """Numbers of the draws of one update on one rank; update: counted over ranks."""
+        """Numbers of the draws of one update on one rank."""
         count = self.config.tasks_per_update
         first = update * count
         return range(first, first + count)
@@ -119,8 +121,8 @@ class Schedule:
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
         if not phases:
             return list(tasks)
-        pairs = set().union(*phases)
-        return [task for task in tasks if task.pair in pairs]
+        active_pairs = set().union(*phases)
+        return [task for task in tasks if task.pair in active_pairs]
 
     def untrained_tasks(self, *, steps: int) -> list[Task]:
         """Return the tasks that may not train at any of the first `steps` steps."""
@@ -275,7 +277,9 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
     names = [name for name in weights if name not in scheduled]
     if not names:
         return []
-    message = f"{NOT_SCHEDULED}: {', '.join(names)}; there are {', '.join(scheduled)}"
+    unscheduled = ", ".join(names)
+    available = ", ".join(scheduled)
+    message = f"{NOT_SCHEDULED}: {unscheduled}; there are {available}"
     return [Problem(("schedule", "weights"), message, related=PAIR_KEYS)]
 
 
@@ -314,8 +318,9 @@ def _fill_in_center(patterns: Sequence[str], languages: Sequence[str], center: s
         return list(patterns)
     language = find_language(center, languages)
     if language is None:
+        listed = ", ".join(languages)
         raise ConfigError(
-            f"{CENTER} is {center}, which is not among the languages {', '.join(languages)}; "
+            f"{CENTER} is {center}, which is not among the languages {listed}; "
             "name the central language in schedule.center"
         )
     return [pattern.replace(CENTER, language) for pattern in patterns]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from polyglot.core.errors import CheckpointError
+
+Rules = Mapping[str, str]
+"""Translations of acronyms."""
 
 
 @dataclass(frozen=True)
@@ -17,19 +21,15 @@ class Dictionary:
     """Names by language, and translations of acronyms by language pair such as `en-fr`."""
 
     names: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    acronyms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    acronyms: Mapping[str, Rules] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> Dictionary:
         """Load a dictionary. Raises CheckpointError if the file is not one."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            names = {}
-            for language, texts in values["names"].items():
-                names[language] = frozenset(map(str, texts))
-            acronyms = {}
-            for pair, rules in values["acronyms"].items():
-                acronyms[pair] = {str(source): str(target) for source, target in rules.items()}
+            names = _parse_names(values["names"])
+            acronyms = _parse_acronyms(values["acronyms"])
         except OSError as error:
             raise CheckpointError(
                 f"{path}: cannot read the dictionary of symbols: {error.strerror}"
@@ -43,29 +43,52 @@ class Dictionary:
 
     def to_json(self) -> str:
         """JSON text; equal dictionaries give equal bytes."""
-        names = {language: sorted(texts) for language, texts in sorted(self.names.items())}
+        names = {}
+        for language, texts in sorted(self.names.items()):
+            names[language] = sorted(texts)
         acronyms = {}
         for pair, rules in sorted(self.acronyms.items()):
             acronyms[pair] = dict(sorted(rules.items()))
-        return json.dumps({"names": names, "acronyms": acronyms}, ensure_ascii=False, indent=1)
+        values = {"names": names, "acronyms": acronyms}
+        return json.dumps(values, ensure_ascii=False, indent=1)
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        content = self.to_json().encode()
+        return hashlib.sha256(content).hexdigest()
 
     def with_older(self, older: Dictionary) -> Dictionary:
         """Merge with an older dictionary; this one wins where they differ."""
         names = dict(older.names)
         for language, texts in self.names.items():
-            names[language] = texts | older.names.get(language, frozenset())
-        acronyms = {}
-        for pair in self.acronyms.keys() | older.acronyms.keys():
-            acronyms[pair] = {**older.acronyms.get(pair, {}), **self.acronyms.get(pair, {})}
+            older_texts = older.names.get(language, frozenset())
+            names[language] = texts | older_texts
+        acronyms = dict(older.acronyms)
+        for pair, rules in self.acronyms.items():
+            older_rules = older.acronyms.get(pair, {})
+            acronyms[pair] = {**older_rules, **rules}
         return Dictionary(names, acronyms)
 
     def acronym(self, text: str, source: str, target: str) -> str:
         """Translation of an acronym; the acronym itself if the dictionary has none."""
-        return self.acronyms.get(f"{source}-{target}", {}).get(text, text)
+        rules = self.acronyms.get(f"{source}-{target}", {})
+        return rules.get(text, text)
+
+
+def _parse_names(values: Mapping[str, Iterable[Any]]) -> dict[str, frozenset[str]]:
+    names = {}
+    for language, texts in values.items():
+        names[language] = frozenset(map(str, texts))
+    return names
+
+
+def _parse_acronyms(values: Mapping[str, Mapping[Any, Any]]) -> dict[str, Rules]:
+    acronyms = {}
+    for pair, rules in values.items():
+        acronyms[pair] = {}
+        for source, target in rules.items():
+            acronyms[pair][str(source)] = str(target)
+    return acronyms
 
 
 class DictionaryBuilder:
@@ -82,16 +105,21 @@ class DictionaryBuilder:
 
     def add_acronym(self, acronym: str, translation: str, source: str, target: str) -> None:
         """Add an acronym and its translation, in both directions."""
-        self._acronyms[source, target, acronym][translation] += 1
-        self._acronyms[target, source, translation][acronym] += 1
+        translations = self._acronyms[source, target, acronym]
+        translations[translation] += 1
+        inverse_translations = self._acronyms[target, source, translation]
+        inverse_translations[acronym] += 1
 
     def dictionary(self) -> Dictionary:
         """Dictionary with the most frequent translation; ties go to the alphabetically first."""
+        names = {}
+        for language, texts in self._names.items():
+            names[language] = frozenset(texts)
         acronyms: dict[str, dict[str, str]] = defaultdict(dict)
         for (source, target, text), counts in self._acronyms.items():
             if source != target:
-                acronyms[f"{source}-{target}"][text] = _most_frequent(counts)
-        names = {language: frozenset(texts) for language, texts in self._names.items()}
+                rules = acronyms[f"{source}-{target}"]
+                rules[text] = _most_frequent(counts)
         return Dictionary(names, dict(acronyms))
 
 

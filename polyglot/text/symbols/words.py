@@ -44,7 +44,11 @@ class Phrase(NamedTuple):
 
 def words(line: str) -> list[Word]:
     """Words of a line, without digits and punctuation."""
-    return [Word(match.start(), match.end(), match.group()) for match in WORD.finditer(line)]
+    line_words = []
+    for match in WORD.finditer(line):
+        start, end = match.span()
+        line_words.append(Word(start, end, match.group()))
+    return line_words
 
 
 def capitalised_runs(line: str) -> Iterator[list[Word]]:
@@ -56,13 +60,19 @@ def capitalised_runs(line: str) -> Iterator[list[Word]]:
         return
     run: list[Word] = []
     for word in words(line):
-        adjacent = run and word.start == run[-1].end + 1 and line[run[-1].end] == " "
-        if run and not (adjacent and (word.capitalised or word.text in FUNCTION_WORDS)):
+        if run and not _continues(line, run[-1], word):
             yield from _without_final_function_words(run)
             run = []
         if word.capitalised or run:
             run.append(word)
     yield from _without_final_function_words(run)
+
+
+def _continues(line: str, last: Word, word: Word) -> bool:
+    """True if a word belongs to the run that ends with the word `last`."""
+    between = line[last.end : word.start]
+    can_be_inside = word.capitalised or word.text in FUNCTION_WORDS
+    return between == " " and can_be_inside
 
 
 def _without_final_function_words(run: list[Word]) -> Iterator[list[Word]]:
@@ -75,13 +85,27 @@ def _without_final_function_words(run: list[Word]) -> Iterator[list[Word]]:
 def phrases(line: str, run: Sequence[Word], *, least: int) -> Iterator[Phrase]:
     """Parts of a run with at least `least` capitalised words, longest first, then from left."""
     for length in range(len(run), 0, -1):
-        for first in range(len(run) - length + 1):
-            part = run[first : first + length]
-            count = sum(word.capitalised for word in part)
-            if part[0].capitalised and part[-1].capitalised and count >= least:
-                start = part[0].start
-                end = part[-1].end
-                yield Phrase(start, end, line[start:end], count, count == len(part))
+        last_start = len(run) - length
+        for start in range(last_start + 1):
+            part = run[start : start + length]
+            if not part[0].capitalised or not part[-1].capitalised:
+                continue
+            phrase = _phrase(line, part)
+            if phrase.words >= least:
+                yield phrase
+
+
+def _phrase(line: str, part: Sequence[Word]) -> Phrase:
+    start = part[0].start
+    end = part[-1].end
+    capitalised = sum(word.capitalised for word in part)
+    return Phrase(
+        start,
+        end,
+        text=line[start:end],
+        words=capitalised,
+        all_capitalised=capitalised == len(part),
+    )
 
 
 def acronyms(line: str) -> Iterator[Word]:
@@ -89,11 +113,13 @@ def acronyms(line: str) -> Iterator[Word]:
     if line == line.upper():
         return
     for word in words(line):
-        if len(word.text) > 1 and word.text.isupper() and word.text.isalpha():
+        text = word.text
+        if len(text) > 1 and text.isupper() and text.isalpha():
             yield word
 
 
 def starts_sentence(line: str, word: Word | Phrase) -> bool:
     """True if a sentence begins with the word, so that its capital says nothing."""
-    before = line[: word.start].rstrip().rstrip("\"'“”„«»‹›‘’¿¡([-–—…").rstrip()
+    before = line[: word.start].rstrip()
+    before = before.rstrip("\"'“”„«»‹›‘’¿¡([-–—…").rstrip()
     return not before or before[-1] in ".!?:…"

@@ -36,14 +36,15 @@ def symbol(kind: str, number: int) -> str:
 
 def write(line: str, replacements: Iterable[Replacement]) -> str:
     """Write symbols into a line as words between spaces, with marks where the line had no space."""
-    parts = []
-    end = None
+    parts: list[str] = []
+    end = 0
     for replacement in sorted(replacements):
-        between = line[end or 0 : replacement.start]
-        parts.append(_escape(between, after=end is not None, before=True))
+        between = line[end : replacement.start]
+        parts.append(_escape(between, after=bool(parts), before=True))
         parts.append(replacement.symbol)
         end = replacement.end
-    parts.append(_escape(line[end or 0 :], after=end is not None, before=False))
+    rest = line[end:]
+    parts.append(_escape(rest, after=bool(parts), before=False))
     return "".join(parts)
 
 
@@ -51,9 +52,13 @@ def _escape(text: str, *, after: bool, before: bool) -> str:
     """Escape text between symbols. after: it follows a symbol. before: a symbol follows it."""
     if not text:
         return f" {MARK} " if after and before else ""
-    start = f" {MARK}" if after and text[0] != " " else ""
-    stop = f"{MARK} " if before and text[-1] != " " else ""
-    return start + re.sub(r"[⟨^]", r"⟨\g<0>⟩", text) + stop
+
+    escaped = re.sub(r"[⟨^]", r"⟨\g<0>⟩", text)
+    if after and not text.startswith(" "):
+        escaped = f" {MARK}{escaped}"
+    if before and not text.endswith(" "):
+        escaped = f"{escaped}{MARK} "
+    return escaped
 
 
 def desymbolize(line: str, rules: Mapping[str, str]) -> str:
@@ -70,10 +75,13 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
             return match["escaped"]
         if match["mark"] or match["broken"]:
             return ""
-        if match["symbol"] in rules:
-            return rules[match["symbol"]]
-        kind = SYMBOL.fullmatch(match["symbol"])[1]
-        return unused[kind].pop(0) if unused[kind] else ""
+        name = match["symbol"]
+        if name in rules:
+            return rules[name]
+        kind = SYMBOL.fullmatch(name)[1]
+        if unused[kind]:
+            return unused[kind].pop(0)
+        return ""
 
     return CODE.sub(restore, line)
 
@@ -81,10 +89,12 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
 def _unused_texts(line: str, rules: Mapping[str, str]) -> dict[str, list[str]]:
     """Texts of the rules whose symbols the line lacks, by type."""
     present = {match.group() for match in SYMBOL.finditer(line)}
-    unused: dict[str, list[str]] = {kind: [] for kind in TYPES}
+    unused = {}
     for kind in TYPES:
+        start = f"⟨{kind}"
+        unused[kind] = []
         for name, text in rules.items():
-            if name.startswith(f"⟨{kind}") and name not in present:
+            if name.startswith(start) and name not in present:
                 unused[kind].append(text)
     return unused
 
@@ -93,8 +103,10 @@ def count_without_rule(line: str, rules: Mapping[str, str]) -> int:
     """Count the symbols of a line that have no rule or are incomplete."""
     count = 0
     for match in CODE.finditer(line):
-        has_no_rule = match["symbol"] is not None and match["symbol"] not in rules
-        count += match["broken"] is not None or has_no_rule
+        name = match["symbol"]
+        has_no_rule = name is not None and name not in rules
+        if has_no_rule or match["broken"] is not None:
+            count += 1
     return count
 
 
@@ -102,5 +114,7 @@ def pieces(most: int) -> Sequence[str]:
     """Pieces that a vocabulary never splits: each symbol with the space before it, and the mark."""
     symbols = []
     for kind in TYPES:
-        symbols += [f"▁{symbol(kind, number)}" for number in range(1, most + 1)]
+        for number in range(1, most + 1):
+            name = symbol(kind, number)
+            symbols.append(f"▁{name}")
     return [*symbols, MARK]
