@@ -277,7 +277,7 @@ def _tokenize_with_symbols(
         for source_lines, target_lines in zip(source_blocks, target_blocks, strict=True):
             lines = []
             for source_line, target_line in zip(source_lines, target_lines, strict=True):
-                pair = source.pair(source_line, target, target_line)
+                pair = source.apply_to_pair(source_line, target, target_line)
                 lines.append(pair[side])
             yield lines
 

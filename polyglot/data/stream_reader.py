@@ -46,13 +46,13 @@ class StreamReader:
         *,
         seed: str,
         key: str,
-        reader: int = 0,
-        readers: int = 1,
+        reader_index: int = 0,
+        reader_count: int = 1,
     ) -> None:
-        """seed, key: determine the order of the files. reader: index of this process."""
+        """seed, key: determine the order of the files. reader_index: index of this process."""
         self.text = text
-        self.reader = reader
-        self.readers = readers
+        self.reader_index = reader_index
+        self.reader_count = reader_count
         self._key = f"{seed}/{key}"
         self.epoch = 0
         self._unread = self._parts_of_epoch(0)
@@ -72,14 +72,14 @@ class StreamReader:
         If it is different, all rows that they had not read by the end of their latest epoch are
         divided again.
         """
-        if len(positions) == self.readers:
-            position = positions[self.reader]
+        if len(positions) == self.reader_count:
+            position = positions[self.reader_index]
             self.epoch = position["epoch"]
             unread = position["left"]
         else:
             self.epoch = max(position["epoch"] for position in positions)
             unread = self._unread_by_all(positions, self.epoch)
-            unread = _share(unread, self.reader, self.readers)
+            unread = _share(unread, self.reader_index, self.reader_count)
         self._unread = [tuple(part) for part in unread]  # JSON has lists
         self._rows = self._read()
 
@@ -93,11 +93,11 @@ class StreamReader:
     def _unread_by_all(self, positions: Sequence[Position], last_epoch: int) -> list[ShardPart]:
         """Unread parts of all readers with these positions, up to the end of an epoch."""
         unread: list[ShardPart] = []
-        for reader, position in enumerate(positions):
+        for reader_index, position in enumerate(positions):
             unread += position["left"]
             for epoch in range(position["epoch"] + 1, last_epoch + 1):
                 shards = self._shards_of_epoch(epoch)
-                unread += _share(shards, reader, len(positions))
+                unread += _share(shards, reader_index, len(positions))
         return unread
 
     def _read(self) -> Iterator[Row]:
@@ -113,8 +113,8 @@ class StreamReader:
             self._unread = self._parts_of_epoch(self.epoch)
 
         message = f"{self.text.name}: no sentences"
-        if self.readers > 1:
-            message += f" for process {self.reader} of {self.readers}"
+        if self.reader_count > 1:
+            message += f" for process {self.reader_index} of {self.reader_count}"
         raise DataError(message)
 
     def _read_first_part(self) -> Iterator[Row]:
@@ -128,7 +128,7 @@ class StreamReader:
 
     def _parts_of_epoch(self, epoch: int) -> list[ShardPart]:
         """Parts of the shards that this process reads in an epoch."""
-        return _share(self._shards_of_epoch(epoch), self.reader, self.readers)
+        return _share(self._shards_of_epoch(epoch), self.reader_index, self.reader_count)
 
     def _shards_of_epoch(self, epoch: int) -> list[ShardPart]:
         """All shards in the random order of an epoch, each as a single part."""
@@ -142,14 +142,18 @@ class StreamReader:
         return [(shard, first_row, part, parts) for shard in order]
 
 
-def _share(parts: Sequence[ShardPart], reader: int, readers: int) -> list[ShardPart]:
+def _share(
+    parts: Sequence[ShardPart],
+    reader_index: int,
+    reader_count: int,
+) -> list[ShardPart]:
     """Share of one reader: whole parts in turns or, if there are too few, some rows of each."""
-    if len(parts) >= readers:
-        return list(parts[reader::readers])
+    if len(parts) >= reader_count:
+        return list(parts[reader_index::reader_count])
 
     shared = []
     for shard, row, part, count in parts:
-        reader_part = part + count * reader
-        reader_parts = count * readers
+        reader_part = part + count * reader_index
+        reader_parts = count * reader_count
         shared.append((shard, row, reader_part, reader_parts))
     return shared

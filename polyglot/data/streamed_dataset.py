@@ -166,7 +166,7 @@ class StreamedDataset:
         sources = []
         targets = []
         for source_line, target_line in zip(source_lines, target_lines, strict=True):
-            source_text, target_text = source.pair(source_line, target, target_line)
+            source_text, target_text = source.apply_to_pair(source_line, target, target_line)
             sources.append(source_text)
             targets.append(target_text)
         return (

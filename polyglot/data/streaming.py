@@ -51,15 +51,15 @@ class StreamedBatches:
         config: BatchingConfig,
         *,
         seed: int,
-        reader: int = 0,
-        readers: int = 1,
+        reader_index: int = 0,
+        reader_count: int = 1,
     ) -> None:
-        """reader: index of this process among those that read the task. readers: their number."""
+        """reader_index: index of this process among the processes that read the task."""
         self.dataset = dataset
         self.config = config
         self.seed = seed
-        self.reader = reader
-        self.readers = readers
+        self.reader_index = reader_index
+        self.reader_count = reader_count
         self.name = dataset.task.name
         self._text_readers: dict[str, StreamReader] = {}
         for key, text in dataset.texts_by_key.items():
@@ -67,8 +67,8 @@ class StreamedBatches:
                 text,
                 seed=f"{seed}/{self.name}",
                 key=key,
-                reader=reader,
-                readers=readers,
+                reader_index=reader_index,
+                reader_count=reader_count,
             )
         self._restart(0, rows_before=0, dropped_before={})
 
@@ -95,7 +95,7 @@ class StreamedBatches:
             "index": self._index,
             "made_of": self.pool_fingerprint,
         }
-        return {str(self.reader): position}
+        return {str(self.reader_index): position}
 
     def seek(self, position: Mapping[str, Any]) -> bool:
         """Continue as if every batch before the position had been taken.
@@ -110,12 +110,12 @@ class StreamedBatches:
 
         positions = [position[reader] for reader in sorted(position, key=int)]
         self._seek_texts(positions)
-        if len(positions) != self.readers:
+        if len(positions) != self.reader_count:
             last_pool = max(reader_position["pool"] for reader_position in positions)
             self._restart(last_pool + 1, rows_before=0, dropped_before={})
             return False
 
-        local = positions[self.reader]
+        local = positions[self.reader_index]
         self._restart(local["pool"], rows_before=local["seen"], dropped_before=local["dropped"])
         old_fingerprint = local.get("made_of", self.pool_fingerprint)  # absent from old checkpoints
         was_started = local["index"] > 0
@@ -147,7 +147,11 @@ class StreamedBatches:
         self._ensure_batches()
         numbers = self._batches[self._index].tolist()
         self._index += 1
-        self._read_ahead()
+        try:
+            self._read_ahead()
+        except DataError:
+            self._index -= 1  # the batch was not taken
+            raise
         locations = [(*self._pool.locations[number], number) for number in numbers]
         return numpy.array(locations, dtype=numpy.int64)
 

@@ -191,8 +191,8 @@ def test_every_sentence_is_used_once_per_epoch_by_a_single_process(readers, fold
             streamed(folder, TEXT, vocabularies=vocabularies),
             buffer=1,
             size=1,
-            reader=reader,
-            readers=readers,
+            reader_index=reader,
+            reader_count=readers,
         )
         [text] = stream.position[str(reader)]["texts"].values()
         own = sum(

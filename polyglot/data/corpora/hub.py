@@ -15,6 +15,7 @@ from polyglot.data.dataset_fingerprint import dataset_fingerprint
 from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts
 from .base import CORPORA, VERSION
 from .shards import ROWS, Pair, Shard
+from .table_streams import read_tables
 from .tables import TableCorpus
 
 if TYPE_CHECKING:
@@ -156,9 +157,13 @@ class HubCorpus(TableCorpus):
         """Yield the sentence pairs of a shard from a row on."""
         dataset = self._dataset()
         columns = self._pair_columns(pair)
+
+        def open_at(row: int) -> Iterator[pyarrow.Table]:
+            shard = dataset.shard(num_shards=dataset.num_shards, index=index).skip(row)
+            return shard.with_format("arrow").iter(batch_size=ROWS)
+
         with self._stream_errors():
-            shard = dataset.shard(num_shards=dataset.num_shards, index=index).skip(start)
-            tables = shard.with_format("arrow").iter(batch_size=ROWS)
+            tables = read_tables(open_at, start)
             texts = (select_texts(table, columns, place=self.name) for table in tables)
             rows = (table.to_pydict() for table in texts)
             yield from self._filled_rows(f"{self.name}, part {index + 1}", rows, pair)

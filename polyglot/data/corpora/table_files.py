@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,14 +114,17 @@ class ParquetCorpus(TableFile):
         return self.name
 
     def _column_names(self, path: Path) -> Sequence[str]:
-        return column_names(_open_parquet(path).schema_arrow)
+        with _open_parquet(path) as file:
+            return column_names(file.schema_arrow)
 
     def _estimate_rows(self, path: Path) -> int:
-        return _open_parquet(path).metadata.num_rows
+        with _open_parquet(path) as file:
+            return file.metadata.num_rows
 
     def _tables(self) -> Iterator[pyarrow.Table]:
         # A file without rows has its columns, too.
-        empty = _open_parquet(self.path).schema_arrow.empty_table()
+        with _open_parquet(self.path) as file:
+            empty = file.schema_arrow.empty_table()
         yield select_texts(empty, self.columns(), place=str(self.path))
         yield from self._row_tables(self.path, self.columns(), rows=LARGE_BLOCK_ROWS)
 
@@ -146,29 +150,32 @@ class ParquetCorpus(TableFile):
         """Yield tables of some rows, from row `start` on; row groups before it are not read."""
         import pyarrow
 
-        file = _open_parquet(path)
-        groups, skipped_rows = _row_groups_from(file, start)
-        names = top_columns(file.schema_arrow, columns.values())
-        try:
+        with _open_parquet(path) as file:
+            groups, skipped_rows = _row_groups_from(file, start)
+            names = top_columns(file.schema_arrow, columns.values())
             for batch in file.iter_batches(batch_size=rows, columns=names, row_groups=groups):
                 if len(batch) > skipped_rows:
                     table = pyarrow.Table.from_batches([batch]).slice(skipped_rows)
                     yield select_texts(table, columns, place=str(path))
                 skipped_rows = max(0, skipped_rows - len(batch))
-        except (OSError, pyarrow.ArrowInvalid) as error:
-            raise DataError(f"{path}: the Parquet file is damaged: {error}") from None
 
 
-def _open_parquet(path: Path) -> ParquetFile:
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[ParquetFile]:
+    """Open a Parquet file; raises DataError for a failure while it is read."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
+    problem = "no Parquet file"
     try:
-        return ParquetFile(PooledFile(path))
+        with PooledFile(path) as source:
+            file = ParquetFile(source)
+            problem = "the Parquet file is damaged"
+            yield file
     except (OSError, pyarrow.ArrowInvalid) as error:
         if isinstance(error, OSError) and error.errno:
             raise DataError(open_error_message(path, error)) from None
-        raise DataError(f"{path}: no Parquet file: {error}") from None
+        raise DataError(f"{path}: {problem}: {error}") from None
 
 
 def _row_groups_from(file: ParquetFile, start: int) -> tuple[list[int], int]:
