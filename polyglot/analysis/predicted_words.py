@@ -45,7 +45,7 @@ def reference_words(
     target_steps = translator.normalisers[pair.target]
     lines = []
     for source, reference in zip(sources, references):
-        _, line = source_steps.pair(source, target_steps, reference)
+        _, line = source_steps.apply_to_pair(source, target_steps, reference)
         lines.append(line)
 
     special = set(range(len(SPECIAL_TOKENS)))

@@ -339,6 +339,9 @@ def shortlist(
     from polyglot.training.shortlist import write_shortlist
 
     path, count = write_shortlist(
-        Run.open(run), LanguagePair.parse(pair), sentences=sentences, best=best
+        Run.open(run),
+        LanguagePair.parse(pair),
+        sentences=sentences,
+        words_per_source=best,
     )
     logger.info(f"written to {path}: from {count} sentences")

@@ -46,12 +46,12 @@ class Shortlist:
         targets: Sequence[NDArray[numpy.int32]],
         sizes: tuple[int, int],
         *,
-        best: int = 100,
+        words_per_source: int = 100,
         iterations: int = 5,
     ) -> Shortlist:
         """Train IBM model 1 with an empty source word (Brown et al. 1993, section 4.2).
 
-        sizes: V_s and V_t. best: target words kept for each source word.
+        sizes: V_s and V_t. words_per_source: number of target words for each source word.
         """
         empty_word, target_size = sizes
         if not any(len(target) for target in targets):
@@ -75,7 +75,7 @@ class Shortlist:
         sorted_sources = source_of_pair[order]
         first_places = numpy.searchsorted(sorted_sources, sorted_sources)
         rank = numpy.arange(len(order)) - first_places
-        kept = order[rank < best]
+        kept = order[rank < words_per_source]
 
         source_rows = numpy.arange(empty_word + 2)
         target_words = pairs[kept] % target_size

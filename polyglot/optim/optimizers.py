@@ -49,8 +49,8 @@ class OptimizerConfig(ComponentConfig):
     """Weight decay."""
 
     @property
-    def state_values(self) -> int:
-        """Largest number of values that the optimizer stores for each parameter."""
+    def state_numbers_per_parameter(self) -> int:
+        """Largest number of numbers that the optimizer stores for each parameter."""
         return 2
 
 
@@ -63,7 +63,7 @@ class Sgd(torch.optim.SGD):
         """Momentum."""
 
         @property
-        def state_values(self) -> int:
+        def state_numbers_per_parameter(self) -> int:
             return 1 if self.momentum else 0
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:

@@ -168,7 +168,7 @@ class Normaliser:
             return Symbolized(line, {})
         return self.symbols.line(line, self.language, target)
 
-    def pair(self, line: str, target: Normaliser, target_line: str) -> tuple[str, str]:
+    def apply_to_pair(self, line: str, target: Normaliser, target_line: str) -> tuple[str, str]:
         """Preprocess a line and its translation, with symbols where they match."""
         line = self._apply_steps(line)
         target_line = target._apply_steps(target_line)

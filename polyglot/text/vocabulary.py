@@ -68,11 +68,12 @@ class Vocabulary:
         *,
         language: str,
         seed: int,
-        whole: Sequence[str] = (),
+        unsplit_pieces: Sequence[str] = (),
     ) -> Vocabulary:
         """Train a vocabulary; equal text, settings and seed give equal bytes.
 
-        whole: pieces that are never split, even if the text lacks them; words begin with `▁`.
+        unsplit_pieces: pieces that are never split, even if the text lacks them; words begin with
+        `▁`.
         Raises ConfigError for a size that is too large or too small for the text, DataError for
         empty text.
         """
@@ -80,7 +81,7 @@ class Vocabulary:
         sentences = _sample(texts, config.sentences, seed=seed) if config.sentences else texts
         if config.type == "word":
             # SentencePiece's own user-defined symbols would split their neighbours.
-            words = " ".join(piece[1:] for piece in whole if piece.startswith("▁"))
+            words = " ".join(piece[1:] for piece in unsplit_pieces if piece.startswith("▁"))
             sentences = chain(sentences, [words] * WHOLE_COUNT if words else [])
         model = io.BytesIO()
         try:
@@ -95,7 +96,7 @@ class Vocabulary:
                 normalization_rule_name="identity",
                 max_sentence_length=LONGEST_LINE,
                 num_threads=THREADS,
-                user_defined_symbols=[] if config.type == "word" else list(whole),
+                user_defined_symbols=[] if config.type == "word" else list(unsplit_pieces),
                 minloglevel=2,
                 unk_surface=" <unk>" if config.type == "word" else "<unk>",
                 pad_id=PAD,

@@ -1,4 +1,4 @@
-"""Assembly of a training from its configuration: datasets, schedule, model, trainer."""
+"""Assembly of a training run from its configuration: datasets, schedule, model, trainer."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def build_trainer(
     """Build everything that a run needs to train.
 
     Vocabularies are read from the run directory; missing ones are learnt and saved there.
-    validator: makes the function for one validation pass from the model, or returns None.
-    Raises CheckpointError if a vocabulary is gone that checkpoints were trained with.
+    validator: called with the model; returns a function that runs one validation pass, or None if
+    there is no validation text. Raises CheckpointError if a vocabulary that existing checkpoints
+    need is missing.
     """
     config = run.config
     check_processes(config, processes.world_size)
@@ -95,7 +96,8 @@ def build_trainer(
         validate=validator(model),
         processes=processes,
     )
-    # Saved last, so that a start that fails leaves no vocabulary to one with other settings.
+    # Saved last: if this start fails, no vocabulary stays on disk that a later start with other
+    # settings would use by mistake.
     save_vocabularies(run, new_vocabularies, processes)
     return trainer
 
@@ -152,20 +154,21 @@ def build_datasets_and_placement(
 ) -> tuple[Datasets, Placement]:
     """Datasets of the tasks of this rank, and the placement of all tasks.
 
-    The placement depends on the size of every task. With partitioned tasks the first rank reads
-    all texts and tells the others the sizes, so that only one rank holds all texts, and not for
-    long.
+    The placement depends on the size of every task. With partitioned tasks, the first rank reads
+    all texts and broadcasts their sizes, so that only this rank holds all texts, and only for a
+    short time.
     """
     config = run.config
-    text = (corpora, run.vocabularies, run.normalisers)
+    dataset_arguments = (corpora, run.vocabularies, run.normalisers)
     if not is_partitioned(config, processes.world_size):
-        datasets = build_datasets(config, *text, config.tasks)
+        datasets = build_datasets(config, *dataset_arguments, config.tasks)
         schedule = build_schedule(config, dataset_sizes(datasets))
         placement = build_placement(schedule, config, processes.world_size)
         _log_datasets(datasets, placement, processes)
         return datasets, placement
 
-    all_datasets = build_datasets(config, *text, config.tasks if processes.is_main else ())
+    tasks_to_read = config.tasks if processes.is_main else ()
+    all_datasets = build_datasets(config, *dataset_arguments, tasks_to_read)
     sizes = processes.broadcast(f"sizes/{run.path}", dataset_sizes(all_datasets))
     placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
     _log_datasets(all_datasets, placement, processes)
@@ -174,11 +177,11 @@ def build_datasets_and_placement(
     tasks = placement.tasks_of(processes.rank)
     if processes.is_main:
         return {task.name: all_datasets[task.name] for task in tasks}, placement
-    return build_datasets(config, *text, tasks), placement
+    return build_datasets(config, *dataset_arguments, tasks), placement
 
 
 def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
-    """Schedule of a run; warns about tasks that its phases leave no step to.
+    """Schedule of a run; warns about tasks that no phase trains before the last step.
 
     sizes: number of sentences by task name. Raises ConfigError if the schedule needs a size that
     is unknown.
@@ -204,7 +207,7 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
         logger.warning(
             f"schedule.phases: {', '.join(names)} will not train at all, "
             f"because no phase has them before training.steps, {config.training.steps}; "
-            "train longer, or change the phases (schedule.phases=[] leaves them out)"
+            "train longer, or change the phases (schedule.phases=[] removes all phases)"
         )
     return schedule
 
@@ -226,8 +229,8 @@ def build_streams(
                 dataset,
                 config.batching,
                 seed=config.seed,
-                reader=readers.index(processes.rank),
-                readers=len(readers),
+                reader_index=readers.index(processes.rank),
+                reader_count=len(readers),
             )
     return streams
 
@@ -251,7 +254,7 @@ def _log_sampling_ratios(placement: Partitioned) -> None:
     if smallest != largest:
         logger.info(
             f"tasks are drawn {smallest} to {largest} times as often as the schedule says, "
-            "because each process draws its own tasks equally often"
+            "because every process makes the same number of draws, whatever the weight of its tasks"
         )
 
 

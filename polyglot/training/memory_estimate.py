@@ -22,13 +22,13 @@ MEBIBYTE = 2**20
 BYTES_PER_NUMBER = 4
 """bytes of a float32"""
 STATES_PER_LAYER = 16
-"""states that the backward pass keeps for each layer and position, about"""
+"""approximate number of state vectors kept for the backward pass, for each layer and position"""
 
 # The largest resident size (`ru_maxrss` of the ended process) of `polyglot train phrasebook` with
-# 60 sentences and states of 8, whose tensors are less than 2 MiB, was 515 MiB after 4 steps and
+# 60 sentences and state size 8 (all its tensors together < 2 MiB) was 515 MiB after 4 steps and
 # 550 MiB after 40.
 PROGRAM_MEBIBYTES = 500
-"""memory of a training on a CPU besides its tensors, in MiB"""
+"""memory of a training run on a CPU without its tensors, in MiB"""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 """file with the memory limit of a container, in bytes"""
 
@@ -61,25 +61,27 @@ def parameter_memory(
 
     return {
         "parameters": BYTES_PER_NUMBER * total,
-        "optimizer": BYTES_PER_NUMBER * config.optimizer.state_values * total,
+        "optimizer": BYTES_PER_NUMBER * config.optimizer.state_numbers_per_parameter * total,
         "gradients": BYTES_PER_NUMBER * min(largest_task * tasks_with_gradients, total),
     }
 
 
 def activation_memory(config: Config, datasets: Mapping[str, TaskDataset | StreamedDataset]) -> int:
-    """Bytes that the backward pass keeps, of the task that needs most.
+    """Bytes that are kept for the backward pass, for the task that needs most.
 
-    About 16 states for each layer and position of the widest batch in the first epoch. Streamed
-    text is estimated from its first sentences.
+    About 16 state vectors for each layer and position of the largest batch (padded tokens) in the
+    first epoch. Streamed text is estimated from its first sentences.
     """
     largest = 0
     for name, dataset in datasets.items():
         source_model = config.model.for_language(dataset.task.source)
         target_model = config.model.for_language(dataset.task.target)
-        states_size = _total_size(source_model.encoder) + _total_size(target_model.decoder)
+        encoder_size = _total_size(source_model.encoder)
+        decoder_size = _total_size(target_model.decoder)
+        total_layer_size = encoder_size + decoder_size
         embedding_size = max(source_model.embedding.size, target_model.embedding.size)
-        positions = _widest_batch(config, name, dataset)
-        largest = max(largest, positions * (states_size + embedding_size))
+        positions = _largest_batch(config, name, dataset)
+        largest = max(largest, positions * (total_layer_size + embedding_size))
 
     return BYTES_PER_NUMBER * STATES_PER_LAYER * largest
 
@@ -89,8 +91,8 @@ def _total_size(component: ComponentConfig) -> int:
     return getattr(component, "layers", 1) * component.size
 
 
-def _widest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDataset) -> int:
-    """Positions, with padding, of the widest batch in the first epoch of a task."""
+def _largest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDataset) -> int:
+    """Padded tokens of the largest batch in the first epoch of a task."""
     batches = epoch_batches(
         dataset.source_lengths,
         dataset.target_lengths,
@@ -100,23 +102,23 @@ def _widest_batch(config: Config, name: str, dataset: TaskDataset | StreamedData
         epoch=0,
     )
     widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
-    widest = 0
+    largest = 0
     for rows in batches:
         positions = len(rows) * int(widths[rows].max())
-        widest = max(widest, positions)
-    return widest
+        largest = max(largest, positions)
+    return largest
 
 
 def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, str]:
     """Explanation of each part of the memory, in words."""
     optimizer = config.optimizer.type
-    state_values = config.optimizer.state_values
-    if state_values == 0:
+    state_numbers = config.optimizer.state_numbers_per_parameter
+    if state_numbers == 0:
         optimizer_words = f"nothing: {optimizer} keeps none"
-    elif state_values == 1:
+    elif state_numbers == 1:
         optimizer_words = f"1 number of {optimizer} for each parameter"
     else:
-        optimizer_words = f"up to {state_values} numbers of {optimizer} for each parameter"
+        optimizer_words = f"up to {state_numbers} numbers of {optimizer} for each parameter"
 
     if tasks_with_gradients == 1:
         tasks = "one task trains"
@@ -126,7 +128,7 @@ def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, s
         "parameters": "4 bytes each",
         "optimizer": optimizer_words,
         "gradients": f"of the components that {tasks} in an update",
-        "activations": "of the widest batch of the task that needs most",
+        "activations": "of the largest batch (padded tokens) of the task that needs most",
     }
 
 
@@ -157,8 +159,8 @@ def device_memory(device: torch.device) -> int:
     """Bytes of a device's memory; on the CPU, those that this process may use."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    machine_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if not CONTAINER_LIMIT.is_file():
-        return machine
+        return machine_memory
     limit = CONTAINER_LIMIT.read_text().strip()
-    return machine if limit == "max" else min(machine, int(limit))
+    return machine_memory if limit == "max" else min(machine_memory, int(limit))

@@ -28,8 +28,8 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
     """Check everything that a run needs on this machine; returns its training text.
 
     Warns about languages without test text, unknown language codes and missing tokenizers.
-    resuming: the runs that components started from are
-    no longer needed. Raises ConfigError with all problems, DataError if only text is missing.
+    resuming: True for a continued run; the runs of `initialize` are then not checked. Raises
+    ConfigError with all problems, DataError if only text is missing.
     """
     train = _corpora(config, config.data.train)
     held_out = _held_out_corpora(config)
@@ -45,9 +45,9 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
 
     if config.data.test:
         held_out["test"].check_any(directions(config))
-        for sentence in held_out["test"].missing_languages():
+        for message in held_out["test"].missing_languages():
             logger.warning(
-                f"data.test: {sentence}; directions with that language will have no score"
+                f"data.test: {message}; directions with that language will have no score"
             )
     _log_ignored(train)
     unknown = describe_unknown(config.languages)
@@ -59,7 +59,7 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
 
 
 def preflight_problems(config: Config) -> list[Problem]:
-    """Problems of a new run on this machine, as far as they show without reading much text."""
+    """Problems of a new run on this machine that can be found without reading much text."""
     train = _corpora(config, config.data.train)
     machine_problems = _machine_problems(config, resuming=False)
     text_problems = _text_problems(train, _held_out_corpora(config))
@@ -67,7 +67,10 @@ def preflight_problems(config: Config) -> list[Problem]:
 
 
 def load_training_corpora(config: Config) -> Corpora:
-    """Training text alone. Raises DataError with all problems that show without reading much."""
+    """Training text alone.
+
+    Raises DataError with all problems that can be found without reading much text.
+    """
     train = _corpora(config, config.data.train)
     problems = train.check()
     if problems:
@@ -108,7 +111,10 @@ def _machine_problems(config: Config, *, resuming: bool) -> list[Problem]:
     precision = config.training.precision
     device = PartialState().device.type
     if not _supports_precision(precision, device):
-        message = f"{precision!r} is not available on this machine's {device}; use 'no' or another"
+        message = (
+            f"{precision!r} is not available on this machine's {device}; "
+            "use training.precision=no (float32) or another precision"
+        )
         problems.append(Problem(("training", "precision"), message))
     if not resuming:
         with collect_errors(problems):
@@ -149,5 +155,5 @@ def _held_out_corpora(config: Config) -> dict[str, Corpora]:
 
 
 def _log_ignored(train: Corpora) -> None:
-    for sentence in train.ignored_languages():
-        logger.info(sentence)
+    for message in train.ignored_languages():
+        logger.info(message)

@@ -1,4 +1,4 @@
-"""Shortlist of a language pair, counted from the training text of a run."""
+"""Shortlist of a language pair (likely target words per source word), learnt from training text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from polyglot.training.build import build_datasets
 from polyglot.training.preflight import load_training_corpora
 
 
-def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
-    """Count the shortlist of a language pair and write it to the run directory.
+def write_shortlist(
+    run: Run,
+    pair: LanguagePair,
+    *,
+    sentences: int,
+    words_per_source: int,
+) -> tuple[Path, int]:
+    """Learn the shortlist (likely target words per source word) and write it to the run directory.
 
-    sentences: number of sentences to count, from the beginning of the training text.
-    best: number of target words for each source word.
-    Returns the file and the number of counted sentences. Raises ConfigError for a language that
-    the run does not have, DataError if there is no text.
+    sentences: number of sentences to learn from, from the beginning of the training text.
+    words_per_source: number of target words for each source word.
+    Returns the file and the number of sentences that were used. Raises ConfigError for a
+    language that the run does not have, DataError if there is no text.
     """
     for language in (pair.source, pair.target):
         if language not in run.vocabularies:
@@ -32,7 +38,7 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
     source_vocabulary = run.vocabularies[pair.source]
     target_vocabulary = run.vocabularies[pair.target]
     sizes = (len(source_vocabulary), len(target_vocabulary))
-    shortlist = Shortlist.learn(sources, targets, sizes, best=best)
+    shortlist = Shortlist.learn(sources, targets, sizes, words_per_source=words_per_source)
 
     path = run.shortlist_file(pair)
     path.parent.mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ from polyglot.core.stored_json import parse_json
 logger = logging.getLogger("polyglot")
 
 LISTED_TASKS = 8
-"""Number of tasks up to which the progress bar shows the loss of each task."""
+"""With more tasks than this, the progress bar shows only the mean loss."""
 
 
 class LogWindow:
@@ -80,7 +80,7 @@ def start_trackers(accelerator: Accelerator) -> None:
 
 
 class TrainingLog(AbstractContextManager):
-    """Log of a training; only the main process writes."""
+    """Log of a training run; only the main process writes."""
 
     def __init__(
         self,

@@ -38,8 +38,8 @@ class ValidationResult:
     def value(self, by: str) -> float:
         """Value that decides which checkpoint is the best.
 
-        bleu: mean BLEU. loss: mean loss of the translation tasks, or of the monolingual copies if
-        there are no others.
+        bleu: mean BLEU. loss: mean loss of the translation tasks, or of the copy tasks (a language
+        to itself) if there are no others.
         """
         if by == "bleu":
             return mean(self.bleu.values())
@@ -104,11 +104,11 @@ class Validator:
     def _sampled_tasks(self) -> list[Task]:
         """At most `validation.tasks` tasks, drawn from the seed; the same in every pass."""
         tasks = self.run.config.tasks
-        most = self.run.config.validation.tasks
-        if most is None or most >= len(tasks):
+        max_tasks = self.run.config.validation.tasks
+        if max_tasks is None or max_tasks >= len(tasks):
             return tasks
         random = numpy.random.default_rng(self.run.config.seed)
-        chosen = random.choice(len(tasks), most, replace=False)
+        chosen = random.choice(len(tasks), max_tasks, replace=False)
         return [tasks[number] for number in sorted(chosen)]
 
     def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
@@ -164,7 +164,7 @@ class Validator:
             normalisers=self.run.normalisers,
             search_config=self.run.config.search,
         )
-        # Vocabulary selection is switched off: a shortlist is only counted for a trained run.
+        # Vocabulary selection is switched off: a shortlist is only learnt for a trained run.
         hypotheses = translator.translate(
             sources,
             source=pair.source,
@@ -173,7 +173,7 @@ class Validator:
             n_best=1,
             select=None,
         )
-        steps = self.run.config.text.for_language(pair.target)
-        is_lowercase = any(step.type == "lowercase" for step in steps)
+        text_steps = self.run.config.text.for_language(pair.target)
+        is_lowercase = any(step.type == "lowercase" for step in text_steps)
         measure = Measure("bleu", "lowercased" if is_lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value

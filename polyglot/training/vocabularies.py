@@ -1,4 +1,4 @@
-"""Vocabularies and symbols of a run, learnt from its training text."""
+"""Vocabularies of a run, and its symbols (placeholders for names, numbers and acronyms)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def build_vocabularies(
             config.vocabulary.for_language(language),
             language=group,
             seed=config.seed,
-            whole=symbols.pieces if symbols else (),
+            unsplit_pieces=symbols.pieces if symbols else (),
         )
         learnt[group] = vocabulary
         logger.info(f"vocabulary of {group}: {len(vocabulary)} pieces")
@@ -161,7 +161,7 @@ def _log_symbols(symbolizer: Symbolizer) -> None:
 
 
 def _normalised_pairs(config: Config, corpora: Corpora) -> Iterator[tuple[str, str, str, str]]:
-    """Sentence pairs of the training text with their languages, without copies."""
+    """Sentence pairs of the training text with their languages, without copy tasks."""
     normalisers = {}
     for language in config.languages:
         normalisers[language] = Normaliser(config.text.for_language(language), language)
@@ -214,7 +214,7 @@ def _symbolized_text(
         target = normalisers[pair.target]
         side = 0 if language == pair.source else 1
         for source_line, target_line in corpora.lines(pair):
-            yield source.pair(source_line, target, target_line)[side]
+            yield source.apply_to_pair(source_line, target, target_line)[side]
 
 
 def _unordered_pairs(config: Config) -> list[LanguagePair]:

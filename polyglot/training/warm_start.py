@@ -36,7 +36,7 @@ class InitialComponent:
     """run that the parameters come from"""
 
     @property
-    def source_name(self) -> str:
+    def original_name(self) -> str:
         """Name in the other run."""
         return self.settings.component or self.name
 
@@ -49,37 +49,37 @@ class InitialComponent:
     def tensors(self) -> dict[str, Tensor]:
         """Parameters in the other run. Raises CheckpointError if it has no such component."""
         chosen = self.run.choose_checkpoints(self.settings.checkpoint)
-        return average_component(chosen, self.source_name)
+        return average_component(chosen, self.original_name)
 
     def exists(self) -> bool:
         """Return whether the chosen checkpoints of the other run have the component."""
         chosen = self.run.choose_checkpoints(self.settings.checkpoint)
-        return all(checkpoint.has_component(self.source_name) for checkpoint in chosen)
+        return all(checkpoint.has_component(self.original_name) for checkpoint in chosen)
 
     def has_vocabulary(self) -> bool:
         """Return whether rows of its parameters belong to the pieces of a vocabulary."""
-        if self.source_name == "bridge":
+        if self.original_name == "bridge":
             return False
-        if "embedding" in self.source_name:
+        if "embedding" in self.original_name:
             return True
         return any(name.startswith(("embedding.table", "output.")) for name in self.tensors)
 
-    def source_language(self) -> str:
+    def original_language(self) -> str:
         """Language, in the other run, whose vocabulary the component was trained with."""
-        kind, _, owner = self.source_name.partition(".")
+        kind, _, language_or_group = self.original_name.partition(".")
         config = self.run.config
         for language in config.languages:
-            if owner in (language, _group_name(config, kind, language)):
+            if language_or_group in (language, _group_name(config, kind, language)):
                 return language
-        return owner
+        return language_or_group
 
     def languages(self, config: Config) -> list[str]:
         """Languages of the new run that use the component."""
-        kind = self.source_name.partition(".")[0]
-        owner = self.name.partition(".")[2]
+        kind = self.original_name.partition(".")[0]
+        language_or_group = self.name.partition(".")[2]
         languages = []
         for language in config.languages:
-            if owner in (language, _group_name(config, kind, language)):
+            if language_or_group in (language, _group_name(config, kind, language)):
                 languages.append(language)
         return languages
 
@@ -113,15 +113,15 @@ class WarmStart:
     def vocabularies(self) -> dict[str, Vocabulary]:
         """Vocabulary of every language whose embeddings or output layer start from another run.
 
-        Raises ConfigError if two runs have different vocabularies for a language, or if this run
-        preprocesses text differently.
+        Raises ConfigError if two runs have different vocabularies for a language, or if another run
+        preprocesses text differently from this run.
         """
         origins: dict[str, tuple[InitialComponent, Vocabulary]] = {}
         for component in self.components:
             if not component.has_vocabulary():
                 continue
             for language in component.languages(self.config):
-                vocabulary = self._source_vocabulary(component, language)
+                vocabulary = self._original_vocabulary(component, language)
                 for member in self.config.sharing.members(
                     "vocabulary",
                     language,
@@ -130,31 +130,32 @@ class WarmStart:
                     origin, expected = origins.setdefault(member, (component, vocabulary))
                     if expected.sha256 != vocabulary.sha256:
                         raise ConfigError(
-                            f"{component.key}: the vocabulary of {component.source_language()} in "
-                            f"{component.run.path} is not that in {origin.run.path}, which "
-                            f"{origin.name} starts from"
+                            f"{component.key}: {origin.name} and {component.name} start from runs "
+                            f"with different vocabularies for {member}: {origin.run.path} and "
+                            f"{component.run.path}"
                         )
         return {language: vocabulary for language, (_, vocabulary) in origins.items()}
 
-    def _source_vocabulary(self, component: InitialComponent, language: str) -> Vocabulary:
+    def _original_vocabulary(self, component: InitialComponent, language: str) -> Vocabulary:
         """Vocabulary that a component was trained with.
 
-        Raises CheckpointError if it is missing, ConfigError if text becomes pieces differently.
+        Raises CheckpointError if it is missing, ConfigError if the two runs preprocess text
+        differently.
         """
         run = component.run
-        source_language = component.source_language()
-        vocabulary = run.vocabularies.get(source_language)
+        original_language = component.original_language()
+        vocabulary = run.vocabularies.get(original_language)
         if vocabulary is None:
             raise CheckpointError(
-                f"{run.vocabulary_file(source_language)}: no such file, but "
-                f"{component.source_name} was trained with it"
+                f"{run.vocabulary_file(original_language)}: no such file, but "
+                f"{component.original_name} was trained with it"
             )
 
-        steps = self.config.text.for_language(language)
-        if steps != run.config.text.for_language(source_language):
+        text_steps = self.config.text.for_language(language)
+        if text_steps != run.config.text.for_language(original_language):
             raise ConfigError(
                 f"{component.key}: the text steps of {language} differ from those of "
-                f"{source_language} in {run.path}; make text.steps the same"
+                f"{original_language} in {run.path}; make text.steps the same"
             )
         if self.config.text.symbols != run.config.text.symbols:
             raise ConfigError(
@@ -164,7 +165,7 @@ class WarmStart:
         return vocabulary
 
     def check_vocabularies(self, vocabularies: Mapping[str, Vocabulary]) -> None:
-        """Raises ConfigError if the run has other vocabularies than its components need."""
+        """Raises ConfigError if a vocabulary of the run differs from that of its components."""
         for language, vocabulary in self.vocabularies().items():
             if vocabularies[language].sha256 != vocabulary.sha256:
                 raise ConfigError(
@@ -174,32 +175,33 @@ class WarmStart:
 
     def load_into(self, model: TranslationModel) -> None:
         """Copy the components' parameters. Raises CheckpointError if names or shapes differ."""
-        for source, target, where in self._matched_tensors(model):
-            copy_parameters(source, target, where=where)
+        for old_tensors, new_tensors, where in self._matched_tensors(model):
+            copy_parameters(old_tensors, new_tensors, where=where)
 
     def check_shapes(self, model: TranslationModel) -> None:
         """Check names and shapes like `load_into`; the model may be on the meta device."""
-        for source, target, where in self._matched_tensors(model):
-            check_compatible(source, target, where=where)
+        for old_tensors, new_tensors, where in self._matched_tensors(model):
+            check_compatible(old_tensors, new_tensors, where=where)
 
     def _matched_tensors(self, model: TranslationModel) -> Iterator[tuple[Tensors, Tensors, str]]:
-        """Source tensors, target tensors, and the beginning of a message, for each component.
+        """Old tensors, new tensors, and the beginning of a message, for each component.
 
-        Annealed quantities and word predictors that only one of the two has are left out: a
-        one-hot role layer may start from a softmax one, and a predictor is new or is dropped.
+        Annealed quantities and tensors of word predictors may exist in only one of the runs: for
+        example, the new run has one-hot roles and the old one softmax roles. Such tensors are not
+        copied.
         """
-        targets = model.component_tensors()
+        tensors_by_component = model.component_tensors()
         for component in self.components:
-            if component.name not in targets:  # a bridge may have no parameters
+            if component.name not in tensors_by_component:  # a bridge may have no parameters
                 continue
-            target = targets[component.name]
-            source = component.tensors
+            new_tensors = tensors_by_component[component.name]
+            old_tensors = component.tensors
             optional = set()
-            for name in target.keys() ^ source.keys():
+            for name in new_tensors.keys() ^ old_tensors.keys():
                 if is_annealed(name) or is_decoder_option_tensor(name):
                     optional.add(name)
-            where = f"{component.key}: {component.source_name} of {component.run.path}"
-            yield _without(source, optional), _without(target, optional), where
+            where = f"{component.key}: {component.original_name} of {component.run.path}"
+            yield _without(old_tensors, optional), _without(new_tensors, optional), where
 
 
 def open_warm_start(config: Config, *, resuming: bool) -> WarmStart | None:
@@ -210,7 +212,7 @@ def open_warm_start(config: Config, *, resuming: bool) -> WarmStart | None:
 
 
 def open_initial_runs(config: Config) -> dict[str, Run]:
-    """Open the runs that components start from, by the path in the configuration.
+    """Open the runs that components start from; returns them by the path in the configuration.
 
     Raises ConfigError, which lists every path that is not a run.
     """

@@ -25,7 +25,9 @@ def text_of(sizes):
 
 def stream_readers(sizes, readers, seed="1"):
     return [
-        StreamReader(text_of(sizes), seed=seed, key="text", reader_index=reader, reader_count=readers)
+        StreamReader(
+            text_of(sizes), seed=seed, key="text", reader_index=reader, reader_count=readers
+        )
         for reader in range(readers)
     ]
 
@@ -86,7 +88,10 @@ def test_a_reader_continues_from_its_position(sizes, readers, taken):
         if sum(sizes) >= readers * len(sizes):
             list(straight.take(taken))
             resumed.seek(
-                [reading.position for reading in stream_readers(sizes, readers)[: straight.reader_index]]
+                [
+                    reading.position
+                    for reading in stream_readers(sizes, readers)[: straight.reader_index]
+                ]
                 + [straight.position] * (readers - straight.reader_index)
             )
             assert resumed.position == straight.position

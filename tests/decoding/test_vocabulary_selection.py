@@ -225,7 +225,7 @@ def test_a_shortlist_finds_what_goes_together():
         numpy.concatenate([random.permutation(source + 10), [4]]).astype(numpy.int32)
         for source in sources
     ]
-    shortlist = Shortlist.learn(sources, targets, (20, 40), best=3)
+    shortlist = Shortlist.learn(sources, targets, (20, 40), words_per_source=3)
     scores = shortlist.scores([[5, 7], [6]])
     assert scores.shape == (2, 40)
     assert set(scores[0].topk(3).indices.tolist()) == {4, 15, 17} and set(

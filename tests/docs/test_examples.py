@@ -72,7 +72,7 @@ def prepared(tmp_path_factory) -> Path:
     overrides = [*SMALL_RUN, *SMALL_PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]
     run = Run.create(load_config("phrasebook", overrides))
     build_trainer(run, Validator(run)).train()
-    write_shortlist(run, LanguagePair("de", "fr"), sentences=60, best=20)
+    write_shortlist(run, LanguagePair("de", "fr"), sentences=60, words_per_source=20)
     german = "Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n"
     english = "The old farmer sleeps.\n\nThis city is small.\n"
     (folder / "sentences.de").write_text(german, encoding="utf-8")

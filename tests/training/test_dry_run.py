@@ -97,7 +97,7 @@ def test_the_tables_show_tasks_vocabularies_components_and_memory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "state_values", "words"),
+    ("optimizer", "state_numbers", "words"),
     [
         ("adam", 2, "up to 2 numbers of adam"),
         ("sgd", 0, "nothing: sgd"),
@@ -105,10 +105,10 @@ def test_the_tables_show_tasks_vocabularies_components_and_memory(tmp_path):
         ("muon", 2, "up to 2 numbers of muon"),
     ],
 )
-def test_the_memory_of_an_optimizer(optimizer, state_values, words, tmp_path):
+def test_the_memory_of_an_optimizer(optimizer, state_numbers, words, tmp_path):
     plan = plan_training(load_config(write_config(tmp_path, optimizer=optimizer)))
     total = sum(plan.parameters.values())
-    assert plan.memory()["optimizer"] == 4 * state_values * total
+    assert plan.memory()["optimizer"] == 4 * state_numbers * total
     assert descriptions_of(plan)["optimizer"].startswith(words)
 
 
@@ -126,7 +126,7 @@ def test_a_dry_run_creates_no_run_directory(tmp_path):
         (
             "training.precision=fp16",
             "training.precision: 'fp16' is not available on this machine's cpu; "
-            "use 'no' or another",
+            "use training.precision=no (float32) or another precision",
         ),
         (
             "training.trackers=[tensorboard]",

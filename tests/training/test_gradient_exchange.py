@@ -81,8 +81,8 @@ class CollectedStreams:
                 dataset,
                 config.batching,
                 seed=config.seed,
-                reader=reader,
-                readers=len(self.readers),
+                reader_index=reader,
+                reader_count=len(self.readers),
             )
             self.streams.append(stream)
         self.fingerprint = self.streams[0].fingerprint

@@ -89,7 +89,7 @@ def test_activations_are_those_of_the_task_that_needs_most(tmp_path):
 
 
 def test_activations_are_sixteen_states_for_each_position_of_the_widest_batch(tmp_path):
-    """With batches of one sentence, the widest batch is the longest sentence."""
+    """With batches of one sentence, the largest batch is the longest sentence."""
     model = {
         "embedding": {"size": 10},
         "encoder": {"type": "lstm", "size": 12, "layers": 2},

@@ -162,8 +162,8 @@ def fill_in_path(value, path):
                 }
             },
             ConfigError,
-            "initialize.encoder.de: the vocabulary of de in {source} is not that in {source}, "
-            "which decoder.de starts from",
+            "initialize.encoder.de: decoder.de and encoder.de start from runs with different "
+            "vocabularies for de: {source} and {source}",
         ),
     ],
 )
