@@ -19,7 +19,29 @@ def is_stored_config(path: Path) -> bool:
 def complete_stored_config(values: dict[str, Any]) -> dict[str, Any]:
     """Complete the settings of a run, which are changed in place and returned."""
     complete_stored_model(values.get("model"))
+    schedule = values.get("schedule")
+    if isinstance(schedule, dict) and "center" not in schedule:
+        _rename_tokenize(values.get("text"))
     return values
+
+
+def _rename_tokenize(text: Any) -> None:
+    """Rename a text step in place: before schedules had a center, `tokenize` was `moses`."""
+    if not isinstance(text, dict):
+        return
+    languages = text.get("languages")
+    step_lists = [text.get("steps")]
+    if isinstance(languages, dict):
+        step_lists += languages.values()
+
+    for steps in step_lists:
+        if not isinstance(steps, list):
+            continue
+        for number, step in enumerate(steps):
+            if step == "tokenize":
+                steps[number] = "moses"
+            elif isinstance(step, dict) and step.get("type") == "tokenize":
+                step["type"] = "moses"
 
 
 def complete_stored_model(model: Any) -> None:

@@ -18,6 +18,7 @@ from polyglot.experiments.settings import SystemConfig
 from polyglot.runs.checkpoint import steps
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
+from polyglot.tasks.schedule import CENTER
 
 LOG_TAIL = 1 << 18  # bytes; the end of a log, with at least one line about training
 COMPLETE = ".complete"
@@ -73,10 +74,10 @@ class ExperimentRun:
 
     def _check_settings(self, started: Config) -> None:
         """Raise ConfigError if the run was started with other settings."""
-        if started == self.config:
+        old = _comparable_settings(started)
+        new = _comparable_settings(self.config)
+        if old == new:
             return
-        old = dict(flatten_settings(started.model_dump(mode="json")))
-        new = dict(flatten_settings(self.config.model_dump(mode="json")))
         changes = []
         for key in old | new:
             old_value = old.get(key, "missing")
@@ -93,6 +94,18 @@ class ExperimentRun:
         """Record that the training is complete."""
         record = json.dumps({"step": _last_step(self.path)})
         replace_file(self.path / COMPLETE, f"{record}\n")
+
+
+def _comparable_settings(config: Config) -> dict[str, str]:
+    """All settings by key, with the name of the central language in the pairs of the schedule.
+
+    Runs of older versions store `en-*`, where the same schedule now has `{center}-*`.
+    """
+    settings = dict(flatten_settings(config.model_dump(mode="json")))
+    for key, value in settings.items():
+        if key.startswith("schedule."):
+            settings[key] = value.replace(CENTER, config.schedule.center)
+    return settings
 
 
 def experiment_runs(experiment: Experiment, folder: Path) -> list[ExperimentRun]:

@@ -30,6 +30,11 @@ class Step:
         self.config = config
         self.language = language
 
+    @property
+    def fingerprint(self) -> str:
+        """Settings as JSON; steps with equal fingerprints do the same."""
+        return self.config.model_dump_json()
+
     def apply(self, line: str) -> str:
         raise NotImplementedError
 
@@ -93,6 +98,11 @@ class MosesStep(Step):
         super().__init__(config, language=language)
         self._tokenizer = MosesTokenizer(language)
         self._spaces = SpacePredictor(self._tokenizer.code)
+
+    @property
+    def fingerprint(self) -> str:
+        # The name of this step in older versions, whose checkpoints store the fingerprint.
+        return TokenizeStep.Config(type="tokenize").model_dump_json()
 
     def apply(self, line: str) -> str:
         return self._tokenizer.tokenize(line)
@@ -194,9 +204,9 @@ class Normaliser:
     @property
     def fingerprint(self) -> str:
         """Hash of settings and language, equal on all machines; empty without steps and symbols."""
-        if not self._configs and not self.symbols:
+        if not self._steps and not self.symbols:
             return ""
-        settings = "\n".join(config.model_dump_json() for config in self._configs)
+        settings = "\n".join(step.fingerprint for step in self._steps)
         settings += "".join(step.version for step in self._steps)
         settings += self.symbols.fingerprint if self.symbols else ""
         return hashlib.sha256(f"{self.language}\n{settings}".encode()).hexdigest()

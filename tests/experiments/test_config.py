@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from polyglot.experiments import Experiment, run_experiment
 from polyglot.experiments.checks import check_test_text
 from polyglot.experiments.runner import protocol_of
 from polyglot.experiments.runs import ExperimentRun, experiment_runs, fill_placeholders
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.parameter_matching import TOLERANCE, count_model_parameters
 from tests.builders.command_line import Program
@@ -560,6 +562,25 @@ def test_placeholders_are_whole_words_and_are_replaced_once() -> None:
     }
     for setting, filled in settings.items():
         assert fill_placeholders(setting, placeholders) == filled
+
+
+@pytest.mark.parametrize(("stored", "is_same"), [("en-*", True), ("*-*", False)])
+def test_runs_of_an_older_version_store_the_name_of_the_central_language(
+    stored: str, is_same: bool, folder: Path
+) -> None:
+    config = load_config("phrasebook", ["schedule=english_centric"])
+    run = ExperimentRun("old", "old", folder / "runs" / "old", seed=1, config=config)
+    Run.create(config.model_copy(update={"run": str(run.path)}))
+    run = replace(run, config=Run.open(run.path).config)
+    config_file = run.path / "config.yaml"
+    text = config_file.read_text(encoding="utf-8")
+    assert "'{center}-*'" in text
+    config_file.write_text(text.replace("{center}-*", stored), encoding="utf-8")
+    if is_same:
+        assert not run.is_complete
+    else:
+        with pytest.raises(ConfigError, match="schedule.pairs: .*in the run"):
+            run.is_complete  # noqa: B018
 
 
 def test_existing_runs_with_equal_names_have_different_folders(trained_folder: Path) -> None:
