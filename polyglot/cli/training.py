@@ -58,7 +58,9 @@ def train(
 ) -> None:
     """Train a translation model for a set of language pairs."""
     from polyglot.distributed.launch import launcher_world_size
+    from polyglot.distributed.variables import check_variables
 
+    check_variables()
     launched_count = launcher_world_size()
     if process_count is not None and launched_count not in (None, process_count):
         raise ConfigError(

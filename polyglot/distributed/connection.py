@@ -17,6 +17,7 @@ from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError
 from polyglot.distributed.launch import LAUNCHER_HINT, launcher_world_size
 from polyglot.distributed.store import wait_for_event
+from polyglot.distributed.variables import accelerate_state, uses_cpu
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -35,15 +36,8 @@ def connect() -> PartialState:
 
     Raises ConfigError for more processes than devices, or a launcher that accelerate ignores.
     """
-    from accelerate import PartialState  # slow; not needed to read checkpoints
-    from accelerate.utils import parse_flag_from_env
-
     devices = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
-    use_cpu = (
-        not devices
-        or parse_flag_from_env("ACCELERATE_USE_CPU")
-        or torch.accelerator.current_accelerator().type == "mps"
-    )
+    use_cpu = not devices or uses_cpu() or torch.accelerator.current_accelerator().type == "mps"
     local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if not use_cpu and local_world_size > devices:
         raise ConfigError(
@@ -51,7 +45,7 @@ def connect() -> PartialState:
             "start one process for each device"
         )
     _resolve_host(os.environ["MASTER_ADDR"])
-    state = PartialState(cpu=use_cpu, timeout=COLLECTIVE_TIMEOUT)
+    state = accelerate_state(cpu=use_cpu, timeout=COLLECTIVE_TIMEOUT)
     world_size = launcher_world_size()
     if state.num_processes != world_size:
         raise ConfigError(

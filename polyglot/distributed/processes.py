@@ -73,9 +73,11 @@ class Processes:
         Without a launcher, this process is the only rank. If a rank fails, the others end within
         a minute, and each error is reported once.
 
-        Raises ConfigError if the processes cannot connect.
+        Raises ConfigError if the processes cannot connect, or if environment variables ask for
+        what this program cannot do.
         """
-        if launcher_world_size() in (None, 1):
+        world_size = launcher_world_size()
+        if world_size in (None, 1):
             yield cls()
             return
         with default_signal_handling(), connection_timeout():

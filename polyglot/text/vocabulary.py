@@ -36,6 +36,10 @@ class VocabularyConfig(ComponentConfig):
     size: int = Field(default=8000, gt=len(SPECIAL_TOKENS), le=1_000_000)
     """Number of pieces with special tokens; `word` and `char` have fewer if the text has fewer."""
 
+    limit: Literal["hard", "soft"] = "hard"
+    """`hard`: a text with fewer possible pieces than `size` is an error. `soft`: the vocabulary is
+    then smaller; for `unigram` and `bpe`."""
+
     byte_fallback: bool = True
     """Write unknown characters as bytes, not as `<unk>`; 256 pieces, `unigram` and `bpe` only."""
 
@@ -90,7 +94,7 @@ class Vocabulary:
                 model_writer=model,
                 model_type=config.type,
                 vocab_size=config.size,
-                hard_vocab_limit=has_subwords,
+                hard_vocab_limit=has_subwords and config.limit == "hard",
                 byte_fallback=config.byte_fallback and has_subwords,
                 character_coverage=config.character_coverage,
                 normalization_rule_name="identity",
@@ -175,7 +179,7 @@ def _training_error(message: str, size: int, language: str) -> ConfigError | Dat
     if too_large:
         return ConfigError(
             f"vocabulary.size: {size} pieces for {language} are too many for this text; "
-            f"at most {too_large[1]}"
+            f"at most {too_large[1]}, or vocabulary.limit: soft"
         )
     too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_small:

@@ -16,6 +16,7 @@ from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
+from polyglot.distributed.variables import accelerate_state
 from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
@@ -264,6 +265,7 @@ def _log_sampling_ratios(placement: Partitioned) -> None:
 def build_accelerator(run: Run) -> Accelerator:
     """Accelerator with the precision and the trackers of the configuration."""
     training = run.config.training
+    accelerate_state()  # without variables that would change the numbers
     return Accelerator(
         mixed_precision=training.precision,
         log_with=training.trackers or None,

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy
 import torch
-from accelerate import PartialState
 
 from polyglot.config.schema import Config
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
+from polyglot.distributed.variables import accelerate_state
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import component_names
 
@@ -134,7 +134,7 @@ def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, s
 
 def memory_warning(needed: Mapping[str, int]) -> str | None:
     """Message if training needs more bytes than the device has, None if not."""
-    device = PartialState().device
+    device = accelerate_state().device
     available = device_memory(device)
     total = sum(needed.values())
     if total <= available:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from accelerate import PartialState
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import is_bf16_available
 
@@ -16,6 +15,7 @@ from polyglot.core.language_codes import describe_unknown
 from polyglot.core.problems import Problem, as_problems
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
+from polyglot.distributed.variables import accelerate_state
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer, fallback_messages
 from polyglot.tasks.pairs import LanguagePair, match_pairs
@@ -109,7 +109,7 @@ def _machine_problems(config: Config, *, resuming: bool) -> list[Problem]:
         )
 
     precision = config.training.precision
-    device = PartialState().device.type
+    device = accelerate_state().device.type
     if not _supports_precision(precision, device):
         message = (
             f"{precision!r} is not available on this machine's {device}; "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 
 from polyglot.config.schema import Config
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError
+from polyglot.core.errors import CheckpointError, ConfigError, PolyglotError
 from polyglot.data.corpora import Corpora
 from polyglot.distributed.processes import Processes
 from polyglot.runs.run import Run
@@ -19,6 +21,9 @@ from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.warm_start import WarmStart
 
 logger = logging.getLogger("polyglot")
+
+SHORT_TEXT = 50_000
+"""Sentences of a text that is learnt from in seconds."""
 
 
 def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
@@ -103,28 +108,79 @@ def build_vocabularies(
     """Learn the vocabulary of each language from its training text.
 
     Languages that share a vocabulary learn it from the text of all languages of their group.
+    Raises ConfigError with all sizes that do not fit their text, DataError for empty text. Short
+    texts come first: a size is rarely impossible for a long one, which takes long to learn from.
     """
-    learnt: dict[str, Vocabulary] = {}
+    first_languages: dict[str, str] = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
-        if group in learnt:
+        first_languages.setdefault(group, language)
+
+    learnt: dict[str, Vocabulary] = {}
+    long_texts: dict[str, str] = {}
+    errors: list[PolyglotError] = []
+    for group, language in first_languages.items():
+        text = _group_text(config, corpora, normalisers, language)
+        start = list(islice(text, SHORT_TEXT + 1))
+        if len(start) > SHORT_TEXT:
+            long_texts[group] = language
             continue
-        symbols = normalisers[language].symbols
-        vocabulary = Vocabulary.train(
-            _group_text(config, corpora, normalisers, language),
-            config.vocabulary.for_language(language),
-            language=group,
-            seed=config.seed,
-            unsplit_pieces=symbols.pieces if symbols else (),
-        )
-        learnt[group] = vocabulary
-        logger.info(f"vocabulary of {group}: {len(vocabulary)} pieces")
+        with _append_error(errors):
+            learnt[group] = _train_vocabulary(config, start, normalisers[language], group)
+    _raise_together(errors)
+
+    for group, language in long_texts.items():
+        text = _group_text(config, corpora, normalisers, language)
+        with _append_error(errors):
+            learnt[group] = _train_vocabulary(config, text, normalisers[language], group)
+    _raise_together(errors)
 
     vocabularies = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
         vocabularies[language] = learnt[group]
     return vocabularies
+
+
+def _train_vocabulary(
+    config: Config,
+    text: Iterable[str],
+    normaliser: Normaliser,
+    group: str,
+) -> Vocabulary:
+    """Learn one vocabulary.
+
+    normaliser: that of a language of the group, whose settings are those of all its languages.
+    """
+    settings = config.vocabulary.for_language(normaliser.language)
+    symbols = normaliser.symbols
+    vocabulary = Vocabulary.train(
+        text,
+        settings,
+        language=group,
+        seed=config.seed,
+        unsplit_pieces=symbols.pieces if symbols else (),
+    )
+    message = f"vocabulary of {group}: {len(vocabulary)} pieces"
+    if len(vocabulary) < settings.size and settings.limit == "soft":
+        message += f", fewer than vocabulary.size {settings.size}: the text has no more"
+    logger.info(message)
+    return vocabulary
+
+
+@contextmanager
+def _append_error(errors: list[PolyglotError]) -> Iterator[None]:
+    try:
+        yield
+    except PolyglotError as error:
+        errors.append(error)
+
+
+def _raise_together(errors: Sequence[PolyglotError]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigError(map(str, errors), where="vocabularies")
 
 
 def learn_symbols(

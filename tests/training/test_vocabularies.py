@@ -1,0 +1,112 @@
+"""Vocabularies of a run: impossible sizes are reported together, a soft limit accepts them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from polyglot.config.loading import check_config
+from polyglot.core.errors import ConfigError, DataError
+from polyglot.data.corpora import Corpora
+from polyglot.runs.run import Run
+from polyglot.training import vocabularies
+from polyglot.training.vocabularies import build_vocabularies
+from tests.builders.runs import tiny_settings, write_corpus
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Function that builds the vocabularies of the tiny corpus with some settings."""
+    write_corpus(tmp_path)
+
+    def build_with(settings, **sections):
+        values = tiny_settings(tmp_path, vocabulary=settings, **sections)
+        config = check_config(values, where="tiny")
+        corpora = Corpora(
+            config.data.train, folder=Path(config.data.folder), languages=config.languages
+        )
+        normalisers = Run.for_config(config).normalisers
+        return build_vocabularies(config, corpora, normalisers, languages=config.languages)
+
+    return build_with
+
+
+def problems(error):
+    return [problem.message for problem in error.value.problems]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("short_text", [vocabularies.SHORT_TEXT, 5])
+def test_all_impossible_sizes_are_reported_together(kind, short_text, build, monkeypatch):
+    monkeypatch.setattr(vocabularies, "SHORT_TEXT", short_text)
+    settings = {"type": kind, "size": 8000, "languages": {"fr": {"size": 10}}}
+    with pytest.raises(ConfigError) as error:
+        build(settings)
+    english, german, french = problems(error)
+    assert english.startswith("vocabulary.size: 8000 pieces for en are too many for this text")
+    assert german.startswith("vocabulary.size: 8000 pieces for de are too many for this text")
+    assert french.startswith("vocabulary.size: 10 pieces for fr are too few for the characters")
+
+
+def test_the_reported_size_is_possible(build):
+    with pytest.raises(ConfigError) as error:
+        build({"type": "unigram", "size": 8000, "languages": {"de": {"type": "bpe"}}})
+    largest = []
+    for message in problems(error):
+        largest.append(int(message.partition("at most ")[2].partition(",")[0]))
+    english, german, french = largest
+    sizes = {"en": {"size": english}, "de": {"type": "bpe", "size": german}, "fr": {"size": french}}
+    built = build({"type": "unigram", "languages": sizes})
+    assert [len(vocabulary) for vocabulary in built.values()] == largest
+
+
+def test_long_texts_are_not_learnt_from_if_a_size_of_a_short_one_is_impossible(
+    build, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(vocabularies, "SHORT_TEXT", 100)
+    english = tmp_path / "train.en"
+    english.write_text(english.read_text() * 4)
+    learnt = []
+    train = vocabularies.Vocabulary.train
+
+    def recording_train(text, settings, *, language, **arguments):
+        learnt.append(language)
+        return train(text, settings, language=language, **arguments)
+
+    monkeypatch.setattr(vocabularies.Vocabulary, "train", recording_train)
+    text = [{"type": "text", "path": str(tmp_path / "train.{language}"), "languages": ["de", "fr"]}]
+    mono = [{"type": "text", "path": str(english), "languages": ["en"]}]
+    with pytest.raises((ConfigError, DataError)):
+        build({"type": "unigram", "size": 8000}, data={"train": text + mono})
+    assert "en" not in learnt
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_soft_limit_gives_a_smaller_vocabulary_and_says_so(kind, build, caplog):
+    caplog.set_level(logging.INFO, logger="polyglot")
+    built = build({"type": kind, "size": 8000, "limit": "soft"})
+    for language, vocabulary in built.items():
+        assert 256 < len(vocabulary) < 8000
+        message = (
+            f"vocabulary of {language}: {len(vocabulary)} pieces, "
+            "fewer than vocabulary.size 8000: the text has no more"
+        )
+        assert message in caplog.messages
+
+
+def test_a_soft_limit_changes_nothing_that_a_hard_one_accepts(build, caplog):
+    caplog.set_level(logging.INFO, logger="polyglot")
+    hard = build({"type": "bpe", "size": 300})
+    soft = build({"type": "bpe", "size": 300, "limit": "soft"})
+    for language, vocabulary in hard.items():
+        assert len(soft[language]) == 300
+        lines = ["one two red big dog", "ein zwei rot groß Hund"]
+        assert soft[language].encode(lines) == vocabulary.encode(lines)
+    assert "fewer" not in caplog.text
+
+
+def test_too_few_pieces_are_an_error_with_a_soft_limit_too(build):
+    with pytest.raises(ConfigError, match="10 pieces for en are too few"):
+        build({"type": "unigram", "size": 10, "limit": "soft"})
