@@ -79,7 +79,7 @@ def train(
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
-    """Print the plan of a training without training.
+    """Print the plan of a training run without training.
 
     resume: continue from the last checkpoint if there is one. Without it, an existing run
     directory is reported.
@@ -198,7 +198,7 @@ def _prepare(run: Run, processes: Processes, *, resume: bool) -> Trainer:
 
 
 def _log_next_step(trainer: Trainer, process_count: int = 1) -> None:
-    """Log the end of a training. Ends with the exit code of the signal if it was interrupted."""
+    """Log the end of a training run. If it was interrupted, exit with the code of the signal."""
     run = trainer.run
     step = trainer.progress.step
     steps = run.config.training.steps

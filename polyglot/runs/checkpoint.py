@@ -291,7 +291,7 @@ def _on_all_ranks(processes: Processes, work: Callable[[], Any] | None) -> list[
             result = work()
     except OSError as error:
         failure = error.strerror or str(error)
-    gathered = processes.gather((result, failure), "its part of the checkpoint")
+    gathered = processes.gather((result, failure), "checkpoint files of all processes")
     for _, rank_failure in gathered:
         if rank_failure:
             raise OSError(rank_failure)

@@ -156,7 +156,7 @@ def in_mebibytes(size: int) -> str:
 
 
 def device_memory(device: torch.device) -> int:
-    """Bytes of a device's memory; on the CPU, those that this process may use."""
+    """Bytes of a device's memory; on the CPU, the memory that this process may use."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     machine_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -98,7 +98,7 @@ class PartitionedModel:
         return local_pairs, rounds
 
     def _collect(self, pair: LanguagePair, receiver: int) -> TranslationModel | None:
-        """Collect the components of a pair on one rank; None on the others."""
+        """Collect the components of a pair on one rank; returns None on other ranks."""
         local = self.model.component_parameters()
         is_receiver = self.processes.rank == receiver
         model = self._empty_model(pair) if is_receiver else None

@@ -30,7 +30,7 @@ class Placement:
     """Maps tasks and components to ranks; by default every rank has everything."""
 
     replicated = True
-    """whether every rank has every component"""
+    """True if every rank has every component"""
 
     def __init__(self, schedule: Schedule, config: Config, process_count: int) -> None:
         self.schedule = schedule

@@ -63,7 +63,7 @@ def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SamplingLayout:
-    """Settings that decide which process draws which tasks; stored in every checkpoint."""
+    """Settings that determine which process draws which tasks; stored in every checkpoint."""
 
     processes: int
     tasks_per_update: int
@@ -167,9 +167,9 @@ def _layout_warnings(
     stored = state.get("division", {})
     old = SamplingLayout(**{**asdict(new), **stored})
 
-    other_tasks = old.sampling_key != new.sampling_key
-    other_readers = bool(changes.streamed) and old.reading_key != new.reading_key
-    if not other_tasks and not other_readers:
+    tasks_changed = old.sampling_key != new.sampling_key
+    readers_changed = bool(changes.streamed) and old.reading_key != new.reading_key
+    if not tasks_changed and not readers_changed:
         return
 
     message = (
@@ -178,9 +178,9 @@ def _layout_warnings(
     )
     if old.batches_per_update != new.batches_per_update:
         message += ", but from here on an update has another number of batches and other tasks"
-    elif other_tasks:
+    elif tasks_changed:
         message += ", but from here on other tasks are drawn"
-    if other_readers:
+    if readers_changed:
         message += (
             "; the streamed text after the pool in memory is divided again among the processes"
         )

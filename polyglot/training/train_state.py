@@ -1,4 +1,4 @@
-"""Training state: everything besides the model that a checkpoint needs to resume exactly."""
+"""Training state: everything except the model that a checkpoint needs to resume exactly."""
 
 from __future__ import annotations
 
@@ -265,8 +265,8 @@ class TrainState:
         if not best or not self.processes.is_main:
             return
         folder = self.run.checkpoints
-        is_there = best["step"] in checkpoints.steps(folder)
-        if is_there and best["step"] != checkpoints.best_step(folder):
+        exists = best["step"] in checkpoints.steps(folder)
+        if exists and best["step"] != checkpoints.best_step(folder):
             checkpoints.mark_best(folder, best)
 
     def _restore_streams(self, state: Mapping[str, Any]) -> StreamChanges:

@@ -180,8 +180,9 @@ class Trainer:
     def _next_batches(self, scheduled_batches: Sequence[ScheduledBatch]) -> dict[int, LocalBatch]:
         """Batches of this rank, by their index in the scheduled batches of the update.
 
-        The sentences of other ranks are skipped, so that the streams of every rank are where those
-        of a single process would be. Streamed text is different: each rank reads its own part.
+        The sentences of other ranks are skipped, so that the streams of every rank have the same
+        positions as those of a single process. Streamed text is different: each rank reads its own
+        part.
         """
         batches = {}
         positions: dict[str, Mapping[str, Any]] = {}
@@ -278,7 +279,7 @@ class Trainer:
         return trained
 
     def _clip_gradients(self, trained: Parameters) -> Tensor:
-        """Clip to `training.clip_norm`; returns the norm before."""
+        """Clip to `training.clip_norm`; returns the norm before clipping."""
         self.accelerator.unscale_gradients(self.optimizer)
         return self.exchange.clip(trained, self.settings.clip_norm)
 

@@ -109,7 +109,7 @@ class Validator:
             return tasks
         random = numpy.random.default_rng(self.run.config.seed)
         chosen = random.choice(len(tasks), max_tasks, replace=False)
-        return [tasks[number] for number in sorted(chosen)]
+        return [tasks[index] for index in sorted(chosen)]
 
     def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
         reason = text.missing(pair)

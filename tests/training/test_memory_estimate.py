@@ -88,7 +88,7 @@ def test_activations_are_those_of_the_task_that_needs_most(tmp_path):
     assert activations(languages=dict.fromkeys(("en", "de", "fr"), small)) < base
 
 
-def test_activations_are_sixteen_states_for_each_position_of_the_widest_batch(tmp_path):
+def test_activations_are_sixteen_states_for_each_position_of_the_largest_batch(tmp_path):
     """With batches of one sentence, the largest batch is the longest sentence."""
     model = {
         "embedding": {"size": 10},
