@@ -24,21 +24,22 @@ class SearchConfig(ComponentConfig):
     length_normalisation: Literal["power", "gnmt"] = "power"
     """Penalty of length l: `power` is l^α, `gnmt` ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
     max_length_ratio: float = Field(2.0, ge=0, le=100)
-    """Largest length of a translation, in pieces for each source piece …"""
+    """Largest length of a translation: this number of tokens per source token, plus
+    `max_length_extra`."""
     max_length_extra: int = Field(20, ge=1, le=10_000)
-    """… plus this number of pieces …"""
+    """Number of tokens added to the largest length."""
     max_length: int = Field(1000, ge=1, le=100_000)
-    """… but never more than this number."""
+    """Largest length of any translation in tokens; no translation is longer."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""
     select: int | None = Field(None, ge=1, le=1_000_000)
-    """Vocabulary selection: number of the most probable words that can be written; null for all."""
+    """Vocabulary selection: number of words that may appear in the translation; null for all."""
     select_by: Literal["prediction", "shortlist"] = "prediction"
     """Source of the selection: the decoder's `word_prediction`, or `polyglot shortlist`."""
     select_for: Literal["sentence", "batch"] = "sentence"
     """Select words for each sentence, or for the batch; then a translation depends on the batch."""
     like: Literal["opennmt"] | None = None
-    """Search exactly as another program; for models that were converted from it."""
+    """Reproduce the search of another program exactly; for models that were converted from it."""
 
     @property
     def unused_settings(self) -> set[str]:
@@ -60,12 +61,12 @@ class SearchConfig(ComponentConfig):
             )
 
     def limits(self, source_lengths: Tensor) -> Tensor:
-        """Largest number of pieces (B,) of a translation, for sources of these lengths (B,)."""
+        """Largest number of tokens (B,) of a translation, for sources of these lengths (B,)."""
         lengths = (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
         return lengths.clamp(max=self.max_length)
 
     def penalty(self, length: int) -> float:
-        """Length penalty of a hypothesis with this number of pieces, EOS included."""
+        """Length penalty of a hypothesis with this number of tokens, EOS included."""
         base = length if self.length_normalisation == "power" else (5 + length) / 6
         return base**self.length_penalty
 
@@ -88,4 +89,4 @@ class Hypothesis:
     """Log-probability divided by the length penalty; hypotheses are ranked by it."""
     log_probability: float
     tokens: tuple[int, ...]
-    """Pieces without BOS and EOS."""
+    """Tokens without BOS and EOS."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.opennmt_beam_search import opennmt_search
 from polyglot.decoding.topk import (
-    append_pieces,
+    append_tokens,
     compact_rows,
     hypothesis_rows,
     topk_continuations,
@@ -58,15 +58,15 @@ class Beam:
     """(B,) numbers of the sentences; on the CPU."""
     limits: Tensor
     """(B,) length limits of the sentences; on the CPU."""
-    words: Tensor
-    """(B, M, length) pieces, BOS first."""
+    tokens: Tensor
+    """(B, M, length) tokens of the hypotheses, BOS first."""
     totals: Tensor
     """(B, M) log-probabilities."""
 
     @property
     def length(self) -> int:
-        """Pieces of every hypothesis; BOS is counted in place of the EOS to come."""
-        return self.words.shape[2]
+        """Number of tokens of every hypothesis; BOS is counted in place of the EOS to come."""
+        return self.tokens.shape[2]
 
 
 @torch.no_grad()
@@ -78,7 +78,7 @@ def search(
 ) -> list[list[Hypothesis]]:
     """Return the n best hypotheses of each sentence, best first.
 
-    memory (B, K, D), source_lengths (B,) in pieces. A sentence leaves the batch as soon as it is
+    memory (B, K, D), source_lengths (B,) in tokens. A sentence leaves the batch as soon as it is
     done, and its result does not depend on the other sentences.
     """
     if config.like == "opennmt":
@@ -88,8 +88,8 @@ def search(
     complete = [CompleteHypotheses(config) for _ in source_lengths]
     beam = _start(decoder, memory, config.limits(source_lengths))
     while len(beam.sentences):
-        last_words = beam.words[:, :, -1].flatten()
-        scores, beam.state = decoder.step(last_words, beam.state, beam.memory)
+        last_tokens = beam.tokens[:, :, -1].flatten()
+        scores, beam.state = decoder.step(last_tokens, beam.state, beam.memory)
         at_limit = beam.limits < beam.length
         continuations = _continue(beam, scores, at_limit, complete, config.beam)
         _keep_open_sentences(decoder, beam, continuations, at_limit, complete)
@@ -105,7 +105,7 @@ def _start(decoder: StepDecoder, memory: Memory, limits: Tensor) -> Beam:
         state=decoder.start(memory),
         sentences=torch.arange(count),
         limits=limits,
-        words=torch.full((count, 1, 1), BOS, device=device),
+        tokens=torch.full((count, 1, 1), BOS, device=device),
         totals=torch.zeros(count, 1, device=device),
     )
 
@@ -119,20 +119,22 @@ def _continue(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Collect the hypotheses that end, and return the `size` best open continuations.
 
-    scores (B·M, V), at_limit (B,) -> log-probabilities, origins and pieces, each (B, size).
+    scores (B·M, V), at_limit (B,) -> log-probabilities, origins and tokens, each (B, size).
     """
     must_end = None
     if at_limit.any():
         must_end = at_limit.to(scores.device)
-    # At most half of twice the beam are ends, so that a whole beam stays open.
-    totals, origins, pieces = topk_continuations(
+    # Of the 2·size continuations at most `size` end (one per hypothesis), so at least `size` stay
+    # open.
+    totals, origins, tokens = topk_continuations(
         scores,
         beam.totals,
         count=2 * size,
         excluded=(PAD, BOS),
         must_end=must_end,
     )
-    ends = pieces == EOS
+    ends = tokens == EOS
+    # An end counts only if it is among the best `size`.
     _collect(complete, beam, totals, origins, ends[:, :size])
 
     # A small vocabulary offers fewer open continuations than the beam holds: ends then count as
@@ -143,7 +145,7 @@ def _continue(
     return (
         totals.gather(1, columns),
         origins.gather(1, columns),
-        pieces.gather(1, columns),
+        tokens.gather(1, columns),
     )
 
 
@@ -164,11 +166,11 @@ def _collect(
         return
 
     hypotheses = origins[rows, columns]
-    tokens = beam.words[rows, hypotheses, 1:].tolist()
+    prefixes = beam.tokens[rows, hypotheses, 1:].tolist()
     log_probabilities = totals[rows, columns].tolist()
-    for row, pieces, log_probability in zip(rows, tokens, log_probabilities):
+    for row, tokens, log_probability in zip(rows, prefixes, log_probabilities):
         sentence = beam.sentences[row]
-        complete[sentence].add(pieces, log_probability)
+        complete[sentence].add(tokens, log_probability)
 
 
 def _keep_open_sentences(
@@ -178,13 +180,13 @@ def _keep_open_sentences(
     at_limit: Tensor,
     complete: list[CompleteHypotheses],
 ) -> None:
-    """Append the new pieces, and remove the sentences that are done from the beam."""
-    totals, origins, pieces = continuations
+    """Append the new tokens, and remove the sentences that are done from the beam."""
+    totals, origins, tokens = continuations
     staying = _open_rows(beam, totals[:, 0], at_limit, complete)
     keep = torch.tensor(compact_rows(staying), dtype=torch.long, device=totals.device)
-    rows = hypothesis_rows(origins, beam.words.shape[1])
+    rows = hypothesis_rows(origins, beam.tokens.shape[1])
     rows = rows[keep]
-    beam.words = append_pieces(beam.words, rows, pieces[keep])
+    beam.tokens = append_tokens(beam.tokens, rows, tokens[keep])
     beam.totals = totals[keep]
 
     some_are_done = len(staying) < len(beam.sentences)

@@ -3,10 +3,10 @@
 It differs from `polyglot.decoding.beam_search.search` in three points
 (`onmt/translate/beam_search.py`):
 
-- It keeps the best continuations of a beam, ends among them. So fewer hypotheses than the beam
-  continue for one step.
-- It divides a hypothesis of l pieces by (l + 1)^α.
-- A sentence is done when the best continuation was an end once, and a whole beam is complete.
+- Ended hypotheses also take places in the beam, so in the next step fewer hypotheses are open.
+- It divides the log-probability of a hypothesis of l tokens by (l + 1)^α.
+- A sentence is done when at some step the best continuation was EOS, and a whole beam is
+  complete.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.topk import (
-    append_pieces,
+    append_tokens,
     compact_rows,
     hypothesis_rows,
     topk_continuations,
@@ -44,17 +44,17 @@ class SentenceResult:
         self,
         ends: list[bool],
         totals: list[float],
-        words: Tensor,
+        prefixes: Tensor,
         penalty: float,
     ) -> None:
-        """Add the hypotheses that end. words: (hypotheses, length) pieces, BOS first."""
+        """Add the hypotheses that end. prefixes: (hypotheses, length) tokens, BOS first."""
         self.best_has_ended |= ends[0]
         for hypothesis, is_end in enumerate(ends):
             if is_end:
                 total = totals[hypothesis]
                 score = total / penalty
-                pieces = words[hypothesis, 1:].tolist()
-                translation = tuple(piece for piece in pieces if piece != EOS)
+                tokens = prefixes[hypothesis, 1:].tolist()
+                translation = tuple(token for token in tokens if token != EOS)
                 self.hypotheses.append(Hypothesis(score, total, translation))
 
     def best_first(self) -> list[Hypothesis]:
@@ -78,22 +78,22 @@ def opennmt_search(
     results = [SentenceResult(config.beam) for _ in source_lengths]
     sentences = list(range(len(results)))
     state = decoder.start(memory)
-    words = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
+    prefixes = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
     totals = torch.zeros(len(sentences), 1, device=device)
     while sentences:
-        length = words.shape[2]
-        last_words = words[:, :, -1].flatten()
-        scores, state = decoder.step(last_words, state, memory)
-        totals, origins, pieces = topk_continuations(scores, totals, count=config.beam)
-        rows = hypothesis_rows(origins, words.shape[1])
-        words = append_pieces(words, rows, pieces)
+        length = prefixes.shape[2]
+        last_tokens = prefixes[:, :, -1].flatten()
+        scores, state = decoder.step(last_tokens, state, memory)
+        totals, origins, tokens = topk_continuations(scores, totals, count=config.beam)
+        rows = hypothesis_rows(origins, prefixes.shape[1])
+        prefixes = append_tokens(prefixes, rows, tokens)
 
         at_limit = limits[sentences] <= length
-        ends = pieces == EOS
+        ends = tokens == EOS
         ends |= at_limit.to(device).unsqueeze(1)
         penalty = config.penalty(length + 1)
         sentence_results = [results[sentence] for sentence in sentences]
-        _add_ends(sentence_results, ends, totals, words, penalty)
+        _add_ends(sentence_results, ends, totals, prefixes, penalty)
         totals = totals.masked_fill(ends, ENDED)
 
         staying = []
@@ -104,7 +104,7 @@ def opennmt_search(
         if len(staying) < len(sentences):
             order = compact_rows(staying)
             keep = torch.tensor(order, dtype=torch.long, device=device)
-            words = words[keep]
+            prefixes = prefixes[keep]
             totals = totals[keep]
             rows = rows[keep]
             memory = memory.select(keep)
@@ -117,14 +117,14 @@ def _add_ends(
     results: list[SentenceResult],
     ends: Tensor,
     totals: Tensor,
-    words: Tensor,
+    prefixes: Tensor,
     penalty: float,
 ) -> None:
     """Add the hypotheses that end to the results of their sentences.
 
-    ends, totals (B, hypotheses); words (B, hypotheses, length)
+    ends, totals (B, hypotheses); prefixes (B, hypotheses, length)
     """
     end_lists = ends.tolist()
     total_lists = totals.tolist()
     for row, result in enumerate(results):
-        result.add_ends(end_lists[row], total_lists[row], words[row], penalty)
+        result.add_ends(end_lists[row], total_lists[row], prefixes[row], penalty)

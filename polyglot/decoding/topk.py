@@ -10,7 +10,7 @@ from torch import Tensor
 from polyglot.tasks.batch import EOS
 
 GROUP = 32
-"""Neighbouring scores of which `topk_of_long_rows` compares the maximum first."""
+"""Number of scores in a group: `topk_of_long_rows` first compares the maxima of the groups."""
 
 
 def topk_continuations(
@@ -23,12 +23,12 @@ def topk_continuations(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the most probable continuations of each sentence.
 
-    scores: (B·M, V) logits of the next word for M hypotheses a sentence; overwritten.
+    scores: (B·M, V) logits of the next token for M hypotheses per sentence; overwritten.
     totals: (B, M) log-probabilities of the hypotheses.
-    excluded: words that are not written, but keep their share of the probability.
-    must_end: (B,) True for sentences whose next word is EOS.
+    excluded: tokens that cannot be chosen, but keep their share of the probability.
+    must_end: (B,) True for sentences whose next token must be EOS.
 
-    Returns log-probabilities, hypotheses of origin and words, each (B, count), or fewer columns
+    Returns log-probabilities, hypotheses of origin and tokens, each (B, count), or fewer columns
     where fewer continuations exist.
     """
     sentences, hypotheses = totals.shape
@@ -38,43 +38,43 @@ def topk_continuations(
     excluded_scores = scores[:, excluded]  # a copy
     scores[:, excluded] = -torch.inf
 
-    allowed_words = scores.shape[1] - len(excluded)
-    per_hypothesis = min(count, allowed_words)
-    values, words = topk_of_long_rows(scores, per_hypothesis)
+    allowed_tokens = scores.shape[1] - len(excluded)
+    per_hypothesis = min(count, allowed_tokens)
+    values, tokens = topk_of_long_rows(scores, per_hypothesis)
     end_scores = None
     if must_end is not None:
         end_scores = scores[:, EOS].clone()
 
-    normaliser = _log_normaliser(scores, values[:, :1], words[:, :1])
+    normaliser = _log_normaliser(scores, values[:, :1], tokens[:, :1])
     normaliser = torch.cat([normaliser, excluded_scores], dim=1)
     normaliser = normaliser.logsumexp(dim=1, keepdim=True)  # (B·M, 1)
 
     if must_end is not None:
         rows = must_end.repeat_interleave(hypotheses)
         values[rows] = -torch.inf
-        words[rows] = EOS
+        tokens[rows] = EOS
         values[rows, 0] = end_scores[rows]
 
     log_probabilities = values - normaliser
     log_probabilities = log_probabilities.view(sentences, hypotheses, per_hypothesis)
     candidates = log_probabilities + totals.unsqueeze(2)
     candidates = candidates.flatten(1)
-    candidate_words = words.view(sentences, -1)
+    candidate_tokens = tokens.view(sentences, -1)
 
     candidate_count = candidates.shape[1]
     best, order = candidates.topk(min(count, candidate_count), dim=1)
     origins = order // per_hypothesis
-    return best, origins, candidate_words.gather(1, order)
+    return best, origins, candidate_tokens.gather(1, order)
 
 
-def _log_normaliser(scores: Tensor, largest_scores: Tensor, best_words: Tensor) -> Tensor:
+def _log_normaliser(scores: Tensor, largest_scores: Tensor, best_tokens: Tensor) -> Tensor:
     """log Σ exp of each row: (N, V) -> (N, 1). Overwrites `scores` by the probabilities.
 
-    largest_scores, best_words: (N, 1) largest score of each row, and its word. Its probability is
+    largest_scores, best_tokens: (N, 1) largest score of each row, and its token. Its probability is
     at least 1/V, so that the logarithm is safe.
     """
     probabilities = torch.softmax(scores, dim=1, out=scores)
-    largest_probabilities = probabilities.gather(1, best_words)
+    largest_probabilities = probabilities.gather(1, best_tokens)
     return largest_scores - largest_probabilities.log()
 
 
@@ -97,7 +97,7 @@ def topk_of_long_rows(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     candidates = grouped.gather(1, best_groups.expand(-1, -1, GROUP))
     candidate_columns = best_groups * GROUP + torch.arange(GROUP, device=device)
 
-    # Columns behind the last full group are candidates as well.
+    # Columns after the last full group are candidates as well.
     remainder = scores[:, grouped_columns:]
     remainder_columns = torch.arange(grouped_columns, columns, device=device)
     remainder_columns = remainder_columns.expand(rows, -1)
@@ -118,17 +118,17 @@ def hypothesis_rows(origins: Tensor, hypotheses: int) -> Tensor:
     return origins + first_rows.unsqueeze(1)
 
 
-def append_pieces(words: Tensor, rows: Tensor, pieces: Tensor) -> Tensor:
-    """Append a piece to hypotheses: words (B, M, length) -> (B', M', length + 1).
+def append_tokens(prefixes: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
+    """Append a token to hypotheses: prefixes (B, M, length) -> (B', M', length + 1).
 
-    rows: (B', M') rows of the continued hypotheses in B · M. pieces: (B', M').
+    rows: (B', M') rows of the continued hypotheses in B · M. tokens: (B', M').
     """
-    prefixes = words.flatten(0, 1)[rows]
-    return torch.cat([prefixes, pieces.unsqueeze(2)], dim=2)
+    continued = prefixes.flatten(0, 1)[rows]
+    return torch.cat([continued, tokens.unsqueeze(2)], dim=2)
 
 
 def compact_rows(staying: Sequence[int]) -> list[int]:
-    """Order rows so that few of them move: rows behind the new end fill the gaps of removed rows.
+    """Order rows so that few of them move: rows after the new end fill the gaps of removed rows.
 
     staying: rows that stay, in ascending order.
     """

@@ -57,7 +57,7 @@ class RecurrentDecoderConfig(ComponentConfig):
     attention: Literal["dot", "general", "mlp"] = "general"
     """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
     input_feeding: bool = False
-    """Input feeding: each output is an input of the next step (Luong et al. 2015, section 3.3); slower."""
+    """Each output is an input of the next step (Luong et al. 2015, section 3.3); slower."""
     dropout: DropoutRate = 0.3
     """Dropout between layers and on the output."""
 
