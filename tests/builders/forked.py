@@ -12,6 +12,7 @@ import importlib
 import logging
 import os
 import signal
+import stat
 import subprocess
 import sys
 import traceback
@@ -48,22 +49,19 @@ class ForkedProgram(subprocess.Popen):
             importlib.import_module(library)
         arguments = command[len(PROGRAM) :]
         environment = dict(os.environ if env is None else env)
-        descriptors = open_descriptors()
 
         def run_instead_of_command() -> NoReturn:
             """Called in the new process, where `Popen` would start the command."""
             try:
                 if preexec_fn:
                     preexec_fn()
-                for descriptor in open_descriptors() - descriptors:
-                    if descriptor > 2:
-                        close_quietly(descriptor)
+                close_pipes()
                 prepare(arguments, environment)
                 status = call_main()
                 sys.stdout.flush()
                 sys.stderr.flush()
             except BaseException:
-                traceback.print_exc()
+                traceback.print_exc(file=open(2, "w", closefd=False))
                 status = 1
             finally:
                 os._exit(status)
@@ -71,16 +69,20 @@ class ForkedProgram(subprocess.Popen):
         super().__init__(command, preexec_fn=run_instead_of_command, **settings)
 
 
-def open_descriptors() -> set[int]:
-    return set(map(int, os.listdir("/dev/fd")))
+def close_pipes() -> None:
+    """Close the pipes, sockets and terminals that a new process would not have.
 
-
-def close_quietly(descriptor: int) -> None:
-    """Close a file descriptor; that of the listing of all descriptors is closed already."""
-    try:
-        os.close(descriptor)
-    except OSError:
-        pass
+    Their numbers stay in use: objects of the process of the tests may close them again.
+    """
+    null_device = os.open(os.devnull, os.O_RDWR)
+    for descriptor in map(int, os.listdir("/dev/fd")):
+        try:
+            mode = os.fstat(descriptor).st_mode
+        except OSError:  # the list itself, which is closed
+            continue
+        is_file = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+        if not is_file and descriptor not in (0, 1, 2, null_device):
+            os.dup2(null_device, descriptor)
 
 
 def prepare(arguments: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests.builders.forked import PROGRAM, ForkedProgram
 
 TRANSLATE = ("translate", "runs/mine", "--from", "de", "--to", "fr")
 LAST_CHECKPOINT = Path("runs/mine/checkpoints/step-00000004")
@@ -35,8 +36,9 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def start_program(*arguments: str, **settings: Any) -> subprocess.Popen:
-    """Start `polyglot` as a process."""
+def start_program(
+    *arguments: str, popen: type[subprocess.Popen] = ForkedProgram, **settings: Any
+) -> subprocess.Popen:
+    """Start `polyglot` as a process. popen: `subprocess.Popen` for a new interpreter"""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-m", "polyglot", *arguments]
-    return subprocess.Popen(command, env=ENVIRONMENT, **{**pipes, **settings})
+    return popen([*PROGRAM, *arguments], env=ENVIRONMENT, **{**pipes, **settings})

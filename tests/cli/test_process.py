@@ -6,14 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from polyglot.runs import checkpoint as checkpoints
+from tests.builders.forked import ForkedProgram
 from tests.cli.small_run import TRANSLATE, start_program
 
 TIMEOUT = 180  # seconds; a loaded machine needs a minute to start a process
+
+
+def popen_for(arguments: Sequence[str]) -> type[subprocess.Popen]:
+    """A new interpreter for commands that do not load PyTorch, otherwise a forked process."""
+    is_quick = arguments in [("show",), ("--version",)]
+    return subprocess.Popen if is_quick else ForkedProgram
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full exists on Linux only")
@@ -22,7 +30,7 @@ TIMEOUT = 180  # seconds; a loaded machine needs a minute to start a process
 )
 def test_full_disk_of_standard_output_is_one_message(arguments, folder):
     with open("/dev/full", "w") as full:
-        process = start_program(*arguments, stdout=full)
+        process = start_program(*arguments, popen=popen_for(arguments), stdout=full)
         _, errors = process.communicate(b"es regnet\n", timeout=TIMEOUT)
     message = errors.decode()
     assert process.returncode == 2
@@ -45,7 +53,7 @@ def test_closed_output_is_not_an_error(arguments, folder):
     """For output that is printed during the work or at the end, lines or tables."""
     Path("some.txt").write_text("es regnet\n")
     Path("small.yaml").write_text("pairs: [de-fr]\nmetrics: [chrf]\nresamples: 0\n")
-    with start_program(*arguments) as process:
+    with start_program(*arguments, popen=popen_for(arguments)) as process:
         process.stdout.close()
         process.stdin.close()
         errors = process.stderr.read()
