@@ -53,7 +53,7 @@ class TrainingLauncher:
         """Pass termination signals on to every running training.
 
         The terminal sends Ctrl-C (SIGINT) to all processes itself, but another program may send
-        SIGINT to this process only. So a training that continues after SIGINT gets SIGTERM
+        SIGINT to this process only. So a training run that continues after SIGINT gets SIGTERM
         later. A second SIGINT would prevent it from finishing its step.
         """
         terminations = [number for number in active_signals() if number != signal.SIGINT]

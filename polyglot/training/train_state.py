@@ -167,7 +167,7 @@ class TrainState:
             "data": fingerprints,
             "batching": config.batching.model_dump(mode="json"),
             "optimizer": config.optimizer.type,
-            "division": asdict(layout),
+            "division": asdict(layout),  # an old name, which the file format keeps
             "scaler": scaler and scaler.state_dict(),
         }
 
