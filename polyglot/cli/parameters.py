@@ -74,9 +74,7 @@ Select = Annotated[
 ]
 SelectBy = Annotated[
     Optional[str],
-    choice(
-        SELECT_BY, help="Choose these words with the word predictor or with a counted shortlist."
-    ),
+    choice(SELECT_BY, help="Choose these words with the word predictor or with a shortlist."),
 ]
 SelectFor = Annotated[
     Optional[str],

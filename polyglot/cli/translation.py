@@ -324,13 +324,13 @@ def shortlist(
         ),
     ],
     sentences: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Count the first N sentences of the text.")
+        int, typer.Option(min=1, metavar="N", help="Learn from the first N sentences of the text.")
     ] = 500_000,
     best: Annotated[
         int, typer.Option(min=1, metavar="N", help="Keep N target words for each source word.")
     ] = 100,
 ) -> None:
-    """Count the target words that occur with each source word in the training text.
+    """Learn the shortlist (likely target words per source word) from the training text.
 
     `translate --select-by shortlist` uses the result.
     """

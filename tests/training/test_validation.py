@@ -158,7 +158,7 @@ def test_the_value_is_a_mean_over_translation_tasks_without_copies() -> None:
 
 
 def test_validation_uses_the_whole_vocabulary(tmp_path: Path) -> None:
-    """A shortlist cannot have been counted yet."""
+    """A shortlist cannot have been learnt yet."""
     validation = {"bleu_pairs": ["de-en"]}
     plain = make_run(tmp_path, "plain", validation=validation)
     search = {"select": 2, "select_by": "shortlist"}
