@@ -7,8 +7,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -18,7 +16,7 @@ import pytest
 import polyglot as package
 from tests.builders.command_line import TEXT, Program
 from tests.builders.runs import train
-from tests.cli.small_run import ENVIRONMENT, one_line
+from tests.cli.small_run import one_line, start_program
 from tests.evaluation.tiny import tiny_run
 
 LINES = ["Ein Hund schläft", "", "es regnet", "zwei Katzen sehen einen Vogel"]
@@ -209,16 +207,11 @@ def test_full_disk_leaves_the_old_file(polyglot, suffix):
     path = Path(f"v.{suffix}")
     path.write_text("the old file")
     arguments = ["embed", "run", "many.de", *GERMAN, "--output", str(path)]
-    process = subprocess.run(
-        [sys.executable, "-m", "polyglot", *arguments],
-        capture_output=True,
-        text=True,
-        env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=limit_file_size,
-    )
-    assert process.returncode == 2, process.stderr
-    assert f"{path}: cannot be written: " in process.stderr
-    assert "Traceback" not in process.stderr
+    process = start_program(*arguments, text=True, preexec_fn=limit_file_size)
+    _, errors = process.communicate()
+    assert process.returncode == 2, errors
+    assert f"{path}: cannot be written: " in errors
+    assert "Traceback" not in errors
     assert path.read_text() == "the old file"
     assert not [name for name in os.listdir() if name.startswith(".v")]
 
