@@ -24,7 +24,8 @@ POINTS = 240  # of a curve at most: more cannot be distinguished in this width
 TABLE_ROWS = 12  # of the table of a chart
 COLOURS = 8  # in style.css; further curves are dashed
 
-Points = Sequence[tuple[float, float]]
+Point = tuple[float, float]
+Points = Sequence[Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def draw_chart(chart: Chart) -> Markup:
     steps = _distinct_steps(curves.values())
     first = steps[0]
     last = steps[-1]
-    across = Axis(first, last, LEFT, WIDTH - RIGHT)
+    across = Axis(first, last, start=LEFT, end=WIDTH - RIGHT)
     across_ticks = [tick for tick in ticks(first, last) if first <= tick <= last]
     up, up_ticks = _vertical_axis(curves.values())
     return render(
@@ -119,7 +120,8 @@ def _vertical_axis(curves: Iterable[Points]) -> tuple[Axis, list[float]]:
     tick_values = ticks(low, high)
     low = min(low, tick_values[0])
     high = max(high, tick_values[-1])
-    return Axis(low, high, HEIGHT - BOTTOM, TOP), tick_values
+    axis = Axis(low, high, start=HEIGHT - BOTTOM, end=TOP)
+    return axis, tick_values
 
 
 def _lines(
@@ -170,7 +172,7 @@ def _format_value(value: float | None) -> str | None:
     return f"{value:,.3g}"
 
 
-def thin_out(points: Points) -> list[tuple[float, float]]:
+def thin_out(points: Points) -> list[Point]:
     """Keep at most POINTS points, always with the last one."""
     if not points:
         return []

@@ -12,7 +12,11 @@ from polyglot.core.score_tables import direction_name
 from polyglot.core.stored_json import parse_json, read_json, verify_checksum
 from polyglot.runs.run import Run
 
-FORMATS = {"matrix.json": 2, "analysis.json": 2, "page.json": 1}
+FORMATS = {
+    "matrix.json": 2,
+    "analysis.json": 2,
+    "page.json": 1,
+}
 """Result files of evaluations and analyses, with the format that this version reads."""
 
 

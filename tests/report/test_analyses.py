@@ -103,6 +103,7 @@ def test_heads_are_ordered_from_start_to_end_of_a_sentence(run: Run, analysis: A
     attends_to_start = [1.0, *[0.0] * 9]
     attends_to_end = [*[0.0] * 9, 1.0]
     positions = [attends_to_end, attends_to_start]
+    del values["checksum"]  # of the stored heads
     values["heads"] = {
         "positions": {"en": positions, "de": positions},
         "similarity": [[1.0, 0.25], [0.25, 1.0]],

@@ -26,4 +26,8 @@ def _page(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
         if file.is_file():
             content = base64.b64encode(file.read_bytes())
             pictures[title] = content.decode()
-    return {"title": values["title"], "tables": values["tables"], "pictures": pictures}
+    return {
+        "title": values["title"],
+        "tables": values["tables"],
+        "pictures": pictures,
+    }

@@ -42,7 +42,8 @@ def charts(log: Iterable[Record]) -> Iterator[Chart]:
     yield from _task_charts(training, validation)
     for key, title, unit in COMMON_CURVES:
         name = key.replace("_", "")
-        yield Chart(name, title, unit, _common_curve(training, key, title.lower()))
+        curve = _common_curve(training, key, title.lower())
+        yield Chart(name, title, unit, curve)
 
 
 def _task_charts(training: Sequence[Record], validation: Sequence[Record]) -> Iterator[Chart]:

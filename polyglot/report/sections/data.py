@@ -19,7 +19,9 @@ SAMPLE = 2000  # training sentences that are segmented
 def data(files: RunFiles) -> Section:
     config = files.run.config
     corpora = Corpora(
-        config.data.train, folder=Path(config.data.folder), languages=config.languages
+        config.data.train,
+        folder=Path(config.data.folder),
+        languages=config.languages,
     )
     reason = ""
     counts: dict[str, int | None] = {}
@@ -37,7 +39,11 @@ def data(files: RunFiles) -> Section:
     tasks = {}
     for task in config.tasks:
         name = str(task.pair)
-        tasks[name] = {"name": name, "weight": task.weight, "sentences": counts.get(name)}
+        tasks[name] = {
+            "name": name,
+            "weight": task.weight,
+            "sentences": counts.get(name),
+        }
     body = render(
         "data.html",
         tasks=list(tasks.values()),

@@ -23,6 +23,9 @@ KIND_TITLES = {"supervised": "supervised", "zero-shot": "zero-shot †"}
 
 Position = tuple[float, float]
 
+Scores = list[float | None]
+"""One row of a table; None without a score."""
+
 
 def embeddings(files: RunFiles) -> Section | None:
     analyses = []
@@ -67,12 +70,14 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
 
 def _retrieval(
     values: Mapping[str, Any],
-) -> tuple[list[str], list[tuple[str, int, list[float | None]]]]:
+) -> tuple[list[str], list[tuple[str, int, Scores]]]:
     """Titles of the kinds, and one row per representation: name, dimensions and mean scores.
 
     The scores are ordered by kind, then by metric.
     """
-    means = {name: result["means"] for name, result in values["retrieval"].items()}
+    means = {}
+    for name, result in values["retrieval"].items():
+        means[name] = result["means"]
     kinds = []
     for kind in KIND_TITLES:
         if any(kind in scores["p@1"] for scores in means.values()):
@@ -91,7 +96,7 @@ def _retrieval(
 
 def _similarity(
     values: Mapping[str, Any],
-) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
+) -> tuple[list[str], list[tuple[str, Scores]]]:
     """Names of the tests, and Spearman's correlations × 100 of each representation."""
     tests_by_name = values["similarity"]
     first_tests = next(iter(tests_by_name.values()), [])
@@ -120,8 +125,18 @@ def draw_plane(points: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any
     for language_points in points.values():
         x_values += [x for x, _ in language_points]
         y_values += [y for _, y in language_points]
-    across = Axis(min(x_values), max(x_values), MARGIN, WIDTH - MARGIN)
-    up = Axis(min(y_values), max(y_values), HEIGHT - MARGIN, MARGIN)
+    across = Axis(
+        low=min(x_values),
+        high=max(x_values),
+        start=MARGIN,
+        end=WIDTH - MARGIN,
+    )
+    up = Axis(
+        low=min(y_values),
+        high=max(y_values),
+        start=HEIGHT - MARGIN,
+        end=MARGIN,
+    )
 
     positions: list[list[Position]] = []
     languages = []

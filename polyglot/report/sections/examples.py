@@ -100,7 +100,9 @@ def _select_rows(outputs: Sequence[str], references: Sequence[str], count: int) 
     """Rows in text order: one third worst by chrF2, one third best, and the first ones."""
     if len(outputs) <= count:
         return list(range(len(outputs)))
-    scores = [_chrf(output, reference) for output, reference in zip(outputs, references)]
+    scores = []
+    for output, reference in zip(outputs, references):
+        scores.append(_chrf(output, reference))
     order = sorted(range(len(outputs)), key=scores.__getitem__)
     third = count // 3
     worst = order[:third]

@@ -64,7 +64,9 @@ def _language_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
     for cell in evaluation.cells:
         if cell["kind"] == "zero-shot" and cell["outputs"]:
             errors.append(cell["outputs"])
-    if not errors or any(error["off_target"] is None for error in errors):
+    if not errors:
+        return []
+    if any(error["off_target"] is None for error in errors):
         return []
     wrong = _mean_percent(errors, "off_target")
     expected = _mean_percent(errors, "off_target_references")
@@ -97,11 +99,13 @@ def _facts(config: Config) -> list[str]:
     languages = ", ".join(config.languages)
     copies = sum(pair.is_copy for pair in config.pairs)
     pairs = len(config.pairs) - copies
-    model = config.model
+    encoder = config.model.encoder.type
+    bridge = config.model.bridge.type
+    decoder = config.model.decoder.type
     return [
         f"{len(config.languages)} languages: {languages}",
         f"{pairs} trained pairs, {copies} monolingual copies",
-        f"encoder {model.encoder.type}, bridge {model.bridge.type}, decoder {model.decoder.type}",
+        f"encoder {encoder}, bridge {bridge}, decoder {decoder}",
     ]
 
 

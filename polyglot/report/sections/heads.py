@@ -28,7 +28,8 @@ def _heads(analysis: StoredAnalysis) -> dict[str, Any]:
     """Values of one analysis; heads are ordered from start to end of the sentence."""
     positions: Positions = analysis.values["heads"]["positions"]
     similarity = analysis.values["heads"]["similarity"]
-    order = sorted(range(len(similarity)), key=lambda head: _mean_position(positions, head))
+    places = [_mean_position(positions, head) for head in range(len(similarity))]
+    order = sorted(range(len(similarity)), key=places.__getitem__)
 
     ordered_positions = {}
     highest = []

@@ -34,13 +34,16 @@ def _evaluation(evaluation: StoredEvaluation) -> dict[str, Any]:
     """Values of one evaluation, as JSON for the page."""
     values = evaluation.values
     measures = evaluation.measures
+    signatures = {}
+    for measure in measures:
+        signatures[measure] = evaluation.signatures(measure)
     return {
         "name": evaluation.name,
         "title": describe_checkpoint(values),
         "languages": values["languages"],
         "measures": measures,
         "lower": [measure for measure in measures if lower_is_better(measure)],
-        "signatures": {measure: evaluation.signatures(measure) for measure in measures},
+        "signatures": signatures,
         "pivot": values["protocol"]["pivot"],
         "cells": [_cell(cell) for cell in evaluation.cells],
         "paper": _paper(evaluation),
@@ -89,10 +92,13 @@ def _output_errors(errors: Mapping[str, Any] | None) -> list[list[str]] | None:
         if name == "length_ratio":
             rows.append([title, format_number(errors[name], 2), ""])
         else:
-            expected = errors.get(f"{name}_references")
-            rows.append([title, _percent(errors[name]), _percent(expected)])
+            value = _percent(errors[name])
+            expected = _percent(errors.get(f"{name}_references"))
+            rows.append([title, value, expected])
     return rows
 
 
 def _percent(share: float | None) -> str:
-    return "" if share is None else format_percent(share)
+    if share is None:
+        return ""
+    return format_percent(share)
