@@ -26,18 +26,19 @@ class Shortlist:
         starts: NDArray[numpy.int64],
         words: NDArray[numpy.int32],
         values: NDArray[numpy.float32],
-        common: NDArray[numpy.float32],
+        unigrams: NDArray[numpy.float32],
     ) -> None:
         """Store the table.
 
-        starts: (V_s + 2,) first entry of each source word; the last row is the empty word.
-        words: (M,) target words. values: (M,) their probabilities.
-        common: (V_t,) unigram probabilities of the target words.
+        starts: (V_s + 2,) number of the first entry of each source word: V_s words, then the empty
+        word, then the end.
+        words: (M,) target words of the entries. values: (M,) their probabilities.
+        unigrams: (V_t,) unigram probabilities of the target words.
         """
         self.starts = starts
         self.words = words
         self.values = values
-        self.common = common
+        self.unigrams = unigrams
 
     @classmethod
     def learn(
@@ -53,40 +54,41 @@ class Shortlist:
 
         sizes: V_s and V_t. words_per_source: number of target words for each source word.
         """
-        empty_word, target_size = sizes
+        source_size, target_size = sizes
         if not any(len(target) for target in targets):
-            return cls._uniform(empty_word, target_size)
+            return cls._uniform(source_size, target_size)
         pair_of_link, target_position = _links(sources, targets, sizes)
-        pairs, link = numpy.unique(pair_of_link, return_inverse=True)
-        source_of_pair = pairs // target_size
+        word_pairs, pair_index = numpy.unique(pair_of_link, return_inverse=True)
+        source_of_pair = word_pairs // target_size
+        source_count = source_size + 1  # with the empty word
 
         # Expectation maximisation: share each target word among the source words of its sentence.
-        values = numpy.ones(len(pairs))
+        values = numpy.ones(len(word_pairs))
         for _ in range(iterations):
-            shares = values[link]
+            shares = values[pair_index]
             target_sums = numpy.bincount(target_position, weights=shares)
             shares /= target_sums[target_position]
-            values = numpy.bincount(link, weights=shares, minlength=len(pairs))
-            source_sums = numpy.bincount(source_of_pair, weights=values, minlength=empty_word + 1)
+            values = numpy.bincount(pair_index, weights=shares, minlength=len(word_pairs))
+            source_sums = numpy.bincount(source_of_pair, weights=values, minlength=source_count)
             values /= source_sums[source_of_pair]
 
         # The best target words of each source word, by descending probability.
         order = numpy.lexsort((-values, source_of_pair))
         sorted_sources = source_of_pair[order]
-        first_places = numpy.searchsorted(sorted_sources, sorted_sources)
-        rank = numpy.arange(len(order)) - first_places
+        first_positions = numpy.searchsorted(sorted_sources, sorted_sources)
+        rank = numpy.arange(len(order)) - first_positions
         kept = order[rank < words_per_source]
 
-        source_rows = numpy.arange(empty_word + 2)
-        target_words = pairs[kept] % target_size
+        source_rows = numpy.arange(source_count + 1)
+        target_words = word_pairs[kept] % target_size
         all_targets = numpy.concatenate(targets)
         counts = numpy.bincount(all_targets, minlength=target_size)
-        common = counts / len(all_targets)
+        unigrams = counts / len(all_targets)
         return cls(
             starts=numpy.searchsorted(source_of_pair[kept], source_rows),
             words=target_words.astype(numpy.int32),
             values=values[kept].astype(numpy.float32),
-            common=common.astype(numpy.float32),
+            unigrams=unigrams.astype(numpy.float32),
         )
 
     @classmethod
@@ -96,18 +98,20 @@ class Shortlist:
             starts=numpy.zeros(source_size + 2, numpy.int64),
             words=numpy.zeros(0, numpy.int32),
             values=numpy.zeros(0, numpy.float32),
-            common=numpy.full(target_size, 1 / target_size, numpy.float32),
+            unigrams=numpy.full(target_size, 1 / target_size, numpy.float32),
         )
 
     @classmethod
     def load(cls, path: Path) -> Shortlist:
         """Raise CheckpointError for a file that is not a shortlist."""
         try:
-            return cls(**load_file(path))
+            tensors = load_file(path)
+            tensors["unigrams"] = tensors.pop("common")
+            return cls(**tensors)
         except OSError as error:
             reason = error.strerror or error
             raise CheckpointError(f"{path}: cannot read the shortlist: {reason}") from None
-        except (SafetensorError, TypeError):
+        except (SafetensorError, KeyError, TypeError):
             raise CheckpointError(
                 f"{path}: not a shortlist; `polyglot shortlist` writes one"
             ) from None
@@ -117,14 +121,14 @@ class Shortlist:
             "starts": self.starts,
             "words": self.words,
             "values": self.values,
-            "common": self.common,
+            "common": self.unigrams,  # the key of shortlist files
         }
         return save(tensors)
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> Tensor:
         """Score each target word: sum over the source words, plus weighted unigrams; (B, V_t)."""
-        unigrams = UNIGRAM_WEIGHT * self.common
-        scores = numpy.tile(unigrams, (len(sentences), 1))
+        unigram_scores = UNIGRAM_WEIGHT * self.unigrams
+        scores = numpy.tile(unigram_scores, (len(sentences), 1))
         empty_word = len(self.starts) - 2
         for row, sentence in zip(scores, sentences):
             source_words = {*map(int, sentence), empty_word}
@@ -146,18 +150,19 @@ def _links(
     Returns the word pair of each link as `source · V_t + target`, and the position of its target
     word in the whole text.
     """
-    empty_word, target_size = sizes
-    pairs = []
-    positions = []
+    source_size, target_size = sizes
+    empty_word = source_size
+    pair_lists = []
+    position_lists = []
     start = 0
     for source, target in zip(sources, targets):
         source_words = numpy.append(source, empty_word).astype(numpy.int64)
         first_pairs = source_words * target_size
         sentence_pairs = first_pairs[:, None] + target
-        pairs.append(sentence_pairs.ravel())
+        pair_lists.append(sentence_pairs.ravel())
 
         end = start + len(target)
         sentence_positions = numpy.arange(start, end)
-        positions.append(numpy.tile(sentence_positions, len(source_words)))
+        position_lists.append(numpy.tile(sentence_positions, len(source_words)))
         start = end
-    return numpy.concatenate(pairs), numpy.concatenate(positions)
+    return numpy.concatenate(pair_lists), numpy.concatenate(position_lists)

@@ -418,6 +418,6 @@ def _load_shortlist(run: Run, pair: LanguagePair) -> Shortlist:
     shortlist = Shortlist.load(path)
     source_size = len(run.vocabularies[pair.source])
     target_size = len(run.vocabularies[pair.target])
-    if len(shortlist.starts) - 2 != source_size or len(shortlist.common) != target_size:
+    if len(shortlist.starts) - 2 != source_size or len(shortlist.unigrams) != target_size:
         raise CheckpointError(f"{path}: made with other vocabularies; make it again: `{command}`")
     return shortlist
