@@ -104,8 +104,8 @@ def topk_of_long_rows(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     all_candidates = torch.cat([candidates.flatten(1), remainder], dim=1)
     all_columns = torch.cat([candidate_columns.flatten(1), remainder_columns], dim=1)
-    values, places = all_candidates.topk(count, dim=1)
-    return values, all_columns.gather(1, places)
+    values, order = all_candidates.topk(count, dim=1)
+    return values, all_columns.gather(1, order)
 
 
 def hypothesis_rows(origins: Tensor, hypotheses: int) -> Tensor:
@@ -137,7 +137,7 @@ def compact_rows(staying: Sequence[int]) -> list[int]:
     moved = staying[len(unmoved) :]
     gaps = set(range(count)) - set(unmoved)
 
-    places = list(range(count))
+    order = list(range(count))
     for gap, row in zip(sorted(gaps), moved, strict=True):
-        places[gap] = row
-    return places
+        order[gap] = row
+    return order

@@ -70,9 +70,9 @@ def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
     sentences, length = mask.shape
     positions = torch.arange(length, device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
-    places = torch.where(mask, last - positions, positions)
+    reversed_positions = torch.where(mask, last - positions, positions)
     first_rows = length * torch.arange(sentences, device=mask.device)
-    rows = places + first_rows.unsqueeze(1)
+    rows = reversed_positions + first_rows.unsqueeze(1)
     return _PermuteRows.apply(states, rows.flatten())
 
 

@@ -14,8 +14,8 @@ PositionKind = Literal["sinusoidal", "learned", "rotary"]
 class Positions(nn.Module):
     """Add the position encoding to states; `rotary` changes no states, only queries and keys.
 
-    sinusoidal: Vaswani et al. 2017, section 3.5. learned: Gehring et al. 2017, section 3.1; places
-    beyond the table use its last row.
+    sinusoidal: Vaswani et al. 2017, section 3.5. learned: Gehring et al. 2017, section 3.1;
+    positions beyond the table use its last row.
     """
 
     def __init__(self, kind: PositionKind, *, size: int, longest: int) -> None:
@@ -28,7 +28,7 @@ class Positions(nn.Module):
             nn.init.normal_(self.embedding, std=size**-0.5)
 
     def forward(self, states: Tensor, first: int = 0) -> Tensor:
-        """states (B, S, D), the first word at place `first` -> (B, S, D)"""
+        """states (B, S, D), the first word at position `first` -> (B, S, D)"""
         if self.kind == "rotary":
             return states
         last = first + states.shape[1]
@@ -36,16 +36,16 @@ class Positions(nn.Module):
             table = sinusoids(last, self.size, states.device)
             return states + table[first:].to(states.dtype)
         last_row = len(self.embedding) - 1
-        places = torch.arange(first, last, device=states.device)
-        rows = places.clamp(max=last_row)
+        positions = torch.arange(first, last, device=states.device)
+        rows = positions.clamp(max=last_row)
         return states + self.embedding[rows]
 
 
 def rotate(states: Tensor, first: int = 0) -> Tensor:
-    """Rotate each pair of numbers by an angle proportional to the place (Su et al. 2021, 3.4.2).
+    """Rotate each pair of numbers by an angle proportional to the position.
 
     Products of queries and keys then depend only on their distance. states (B, H, S, d) with even
-    d, the first word at place `first` -> (B, H, S, d)
+    d, the first word at position `first` -> (B, H, S, d). Source: Su et al. 2021, section 3.4.2.
     """
     last = first + states.shape[2]
     table = sinusoids(last, states.shape[3], states.device)
@@ -61,7 +61,7 @@ def rotate(states: Tensor, first: int = 0) -> Tensor:
 
 
 def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
-    """sin and cos of place / 10000^(2i/D) at columns 2i and 2i + 1, in float32: (length, D)"""
+    """sin and cos of position / 10000^(2i/D) at columns 2i and 2i + 1, in float32: (length, D)"""
     bits = (length - 1).bit_length()
     power_of_two = 1 << bits
     return _table(power_of_two, size, device)[:length]
@@ -69,13 +69,13 @@ def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _table(length: int, size: int, device: torch.device) -> Tensor:
-    """Sinusoids of a power of two of places, kept for all shorter lengths."""
+    """Sinusoids for `length` positions, a power of two; kept for all shorter lengths."""
     # Training may use a table that was made during translation.
     with torch.inference_mode(False), torch.no_grad():
         columns = torch.arange(0, size, 2, device=device)
         rates = 10000.0 ** (-columns.float() / size)
-        places = torch.arange(length, device=device)
-        angles = places.unsqueeze(1) * rates
+        positions = torch.arange(length, device=device)
+        angles = positions.unsqueeze(1) * rates
         sines = angles.sin()
         cosines = angles.cos()
         table = torch.stack([sines, cosines], dim=-1).flatten(1)

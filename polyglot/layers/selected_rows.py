@@ -102,27 +102,27 @@ class _CopiedRows(NamedTuple):
 
 
 class _CommonRows(NamedTuple):
-    """Rows that any of the sentences has, and the places of the rows of each sentence."""
+    """Product with all rows that any sentence selects; each sentence then picks its columns."""
 
     layer: AccumulatedLinear
     """Product with the common rows."""
-    places: Tensor
-    """(B, U)"""
+    columns: Tensor
+    """(B, U): columns of that product that belong to the rows of each sentence."""
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CommonRows:
         is_common = torch.zeros(len(weight), dtype=torch.bool, device=rows.device)
         is_common[rows.flatten()] = True
         common = is_common.nonzero().squeeze(1)
-        places = (is_common.cumsum(0) - 1)[rows]
+        columns = (is_common.cumsum(0) - 1)[rows]
         layer = AccumulatedLinear(weight.index_select(0, common), bias=bias.index_select(0, common))
-        return cls(layer, places)
+        return cls(layer, columns)
 
     def product(self, inputs: Tensor) -> Tensor:
         """inputs (B, M, I) -> (B, M, U)"""
         outputs = self.layer(inputs.flatten(0, 1)).unflatten(0, inputs.shape[:2])
-        return outputs.gather(2, self.places.unsqueeze(1).expand(-1, inputs.shape[1], -1))
+        return outputs.gather(2, self.columns.unsqueeze(1).expand(-1, inputs.shape[1], -1))
 
     def select(self, sentences: Tensor) -> _CommonRows:
         """Keep these sentences."""
-        return self._replace(places=self.places.index_select(0, sentences))
+        return self._replace(columns=self.columns.index_select(0, sentences))

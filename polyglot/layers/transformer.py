@@ -53,7 +53,7 @@ class TransformerConfig(BlockConfig):
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     """Position encoding (Vaswani et al. 2017, section 3.5; Gehring et al. 2017; Su et al. 2021)."""
     longest: PositionCount = 512
-    """Number of `learned` positions; later places use the last one."""
+    """Number of `learned` positions; later words use the last one."""
 
     @model_validator(mode="after")
     def _heads_fit(self) -> TransformerConfig:
