@@ -19,7 +19,12 @@ from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.tasks.pairs import LanguagePair
 
-KIND_MARKS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({})"}
+KIND_MARKS = {
+    "supervised": "{}",
+    "zero-shot": "{}†",
+    "pivot": "{}‡",
+    "copy": "({})",
+}
 """Format of a score of each kind, readable without colours; in the order of KINDS."""
 
 assert tuple(KIND_MARKS) == KINDS
@@ -46,7 +51,8 @@ class Grid:
             return ""
         if pair not in self.values:
             return NO_VALUE
-        return KIND_MARKS[self.kinds[pair]].format(format_number(self.values[pair], digits))
+        number = format_number(self.values[pair], digits)
+        return mark_kind(self.kinds[pair], number)
 
     def means(
         self,
@@ -58,15 +64,21 @@ class Grid:
 
         source, target: only cells of this row, of this column.
         """
-        for kind in KINDS:
-            values = []
-            for pair, value in self.values.items():
-                is_in_row = source in (None, pair.source)
-                is_in_column = target in (None, pair.target)
-                if self.kinds[pair] == kind and is_in_row and is_in_column:
-                    values.append(value)
+        values_by_kind: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        for pair, value in self.values.items():
+            is_in_row = source in (None, pair.source)
+            is_in_column = target in (None, pair.target)
+            if is_in_row and is_in_column:
+                kind = self.kinds[pair]
+                values_by_kind[kind].append(value)
+        for kind, values in values_by_kind.items():
             if values:
                 yield kind, mean(values), len(values)
+
+
+def mark_kind(kind: str, text: str) -> str:
+    """Text with the mark of a kind: `21.4†` for a zero-shot score."""
+    return KIND_MARKS[kind].format(text)
 
 
 def direct_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid:
@@ -82,16 +94,29 @@ def pivot_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid:
 def _grid(matrix: ScoreMatrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str) -> Grid:
     measure = Measure.parse(str(measure))
     name = str(measure)
-    kinds = {pair: cell.kind for pair, cell in cells.items()}
-    values = {pair: cell.scores[name].value for pair, cell in cells.items() if name in cell.scores}
-    return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
+    kinds = {}
+    values = {}
+    for pair, cell in cells.items():
+        kinds[pair] = cell.kind
+        score = cell.scores.get(name)
+        if score is not None:
+            values[pair] = score.value
+    return Grid(
+        title=measure.title,
+        languages=matrix.languages,
+        kinds=kinds,
+        values=values,
+        lower_is_better=measure.lower_is_better,
+    )
 
 
 def reference_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid | None:
     """Table of the paper in our order of languages; None unless the measure is compared with it."""
     reference = matrix.reference
-    if reference is None or str(measure) != str(matrix.protocol.paper_measure):
+    paper_measure = matrix.protocol.paper_measure
+    if reference is None or str(measure) != str(paper_measure):
         return None
+
     names = {}
     for language in reference.languages:
         names[language] = find_language(language, matrix.languages) or language
@@ -104,31 +129,50 @@ def reference_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid | None:
         kinds[pair] = reference.kind_of(paper_pair)
     languages = [language for language in matrix.languages if language in names.values()]
     languages += [language for language in names.values() if language not in languages]
-    return Grid(reference.title, languages, kinds, values)
+    return Grid(
+        title=reference.title,
+        languages=languages,
+        kinds=kinds,
+        values=values,
+    )
+
+
+def legend(matrix: ScoreMatrix) -> str:
+    """Meaning of the marks of the kinds."""
+    if matrix.pivots:
+        return f"{LEGEND} · {PIVOT_LEGEND}"
+    return LEGEND
 
 
 def matrix_title(matrix: ScoreMatrix) -> str:
     """Run, checkpoint and test set: `phrasebook, best checkpoint (step 4000)`."""
     description = matrix.checkpoint
-    checkpoint = f"{description['checkpoint']} checkpoint" if "checkpoint" in description else ""
+    run = str(description.get("run", ""))
+    checkpoint = ""
+    if "checkpoint" in description:
+        checkpoint = f"{description['checkpoint']} checkpoint"
     steps = description.get("steps") or []
     if steps:
         noun = "step" if len(steps) == 1 else "steps"
-        checkpoint += f" ({noun} {', '.join(map(str, steps))})"
-    parts = [str(description.get("run", "")), checkpoint, matrix.test_set]
-    return ", ".join(part for part in parts if part)
+        listed = ", ".join(map(str, steps))
+        checkpoint += f" ({noun} {listed})"
+    parts = [run, checkpoint, matrix.test_set]
+    return ", ".join(filter(None, parts))
 
 
 def signature_lines(matrix: ScoreMatrix, measure: Measure | str) -> list[str]:
     """Signatures with the name of the metric: `BLEU|nrefs:1|…`; several with target languages."""
-    title = metric_title(Measure.parse(str(measure)).metric)
+    metric = Measure.parse(str(measure)).metric
+    title = metric_title(metric)
     signatures = matrix.signatures(measure)
-    if len(signatures) == 1:
-        return [f"{title}|{signature}" for signature in signatures]
-    return [
-        f"{title}|{signature} (into {', '.join(targets)})"
-        for signature, targets in signatures.items()
-    ]
+    lines = []
+    for signature, targets in signatures.items():
+        line = f"{title}|{signature}"
+        if len(signatures) > 1:
+            languages = ", ".join(targets)
+            line += f" (into {languages})"
+        lines.append(line)
+    return lines
 
 
 def pivot_name(matrix: ScoreMatrix) -> str:
@@ -138,10 +182,12 @@ def pivot_name(matrix: ScoreMatrix) -> str:
 def mean_errors_by_kind(matrix: ScoreMatrix) -> dict[str, dict[str, str]]:
     """Formatted mean of each output error over the cells of each kind that have it."""
     rows: dict[str, dict[str, str]] = {}
+    translated = [cell for cell in matrix.all_cells if cell.outputs]
     for kind in KINDS:
-        cells = [cell for cell in matrix.all_cells if cell.kind == kind and cell.outputs]
+        cells = [cell for cell in translated if cell.kind == kind]
         if cells:
-            rows[kind] = format_errors(_mean_errors(cells))
+            errors = _mean_errors(cells)
+            rows[kind] = format_errors(errors)
     return rows
 
 
@@ -168,5 +214,6 @@ def format_errors(errors: Mapping[str, float | None]) -> dict[str, str]:
         if name == "length_ratio":
             formatted[name] = format_number(value, 2)
         else:
-            formatted[name] = format_percent(value, expected=errors.get(f"{name}_references"))
+            expected = errors.get(f"{name}_references")
+            formatted[name] = format_percent(value, expected=expected)
     return formatted

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Any
 
-from polyglot.core.language_codes import find_code, has_spaces
+from polyglot.core.language_codes import has_spaces
+from polyglot.text.language_identification import identifier_codes, identify_languages
 
 LOOP_PHRASE = 4  # a loop repeats a phrase of at most this many words
 LOOP_REPETITIONS = 3  # in a row, at least
@@ -76,9 +76,11 @@ def measure_output_errors(
     off_target = None
     off_target_references = None
     codes = identifier_codes(languages)
-    if target in codes and len(set(codes.values())) > 1:
-        off_target = _share_of_other_languages(output_languages, codes[target])
-        off_target_references = _share_of_other_languages(reference_languages, codes[target])
+    distinct_codes = set(codes.values())
+    if target in codes and len(distinct_codes) > 1:
+        code = codes[target]
+        off_target = _share_of_other_languages(output_languages, code)
+        off_target_references = _share_of_other_languages(reference_languages, code)
 
     copies = 0.0
     copies_references = 0.0
@@ -89,7 +91,8 @@ def measure_output_errors(
     by_characters = not has_spaces(target)
     loops = sum(has_loop(line, characters=by_characters) for line in hypotheses)
     loops_references = sum(has_loop(line, characters=by_characters) for line in references)
-    reference_characters = sum(len(line) for line in references)
+    characters = sum(map(len, hypotheses))
+    reference_characters = sum(map(len, references))
     return OutputErrors(
         off_target=off_target,
         off_target_references=off_target_references,
@@ -98,20 +101,28 @@ def measure_output_errors(
         empty=_count(_is_missing, hypotheses, sources) / count,
         loops=loops / count,
         loops_references=loops_references / count,
-        length_ratio=sum(len(line) for line in hypotheses) / max(1, reference_characters),
+        length_ratio=characters / max(1, reference_characters),
         languages=_counts(output_languages),
     )
 
 
 def _count(
-    condition: Callable[[str, str], bool], lines: Sequence[str], sources: Sequence[str]
+    condition: Callable[[str, str], bool],
+    lines: Sequence[str],
+    sources: Sequence[str],
 ) -> int:
-    return sum(condition(line, source) for line, source in zip(lines, sources))
+    count = 0
+    for line, source in zip(lines, sources):
+        if condition(line, source):
+            count += 1
+    return count
 
 
 def _is_copy(line: str, source: str) -> bool:
     """True if a nonempty line has the words of the source; capitals do not count."""
-    return bool(line.strip()) and line.casefold().split() == source.casefold().split()
+    words = line.casefold().split()
+    source_words = source.casefold().split()
+    return bool(words) and words == source_words
 
 
 def _is_missing(line: str, source: str) -> bool:
@@ -124,64 +135,22 @@ def has_loop(line: str, *, characters: bool = False) -> bool:
 
     characters: compare characters in place of words, for languages written without spaces.
     """
-    words = list("".join(line.split())) if characters else line.casefold().split()
+    if characters:
+        words = list("".join(line.split()))
+    else:
+        words = line.casefold().split()
+
     for size in range(1, LOOP_PHRASE + 1):
+        loop_length = size * (LOOP_REPETITIONS - 1)
         repeated = 0  # words in a row that are equal to the word one phrase before
         for position in range(size, len(words)):
-            is_repeated = words[position] == words[position - size]
-            repeated = repeated + 1 if is_repeated else 0
-            if repeated >= size * (LOOP_REPETITIONS - 1):
+            if words[position] == words[position - size]:
+                repeated += 1
+            else:
+                repeated = 0
+            if repeated >= loop_length:
                 return True
     return False
-
-
-# Language identification
-#
-# py3langid: 4.5 MB, the model is in the package and is not a pickle. Compared with lingua (96 MB)
-# on our references, choosing from the languages of the corpus:
-# - Multi30k, flickr 2016 (en, de, fr, cs): both 0.00 % wrong
-# - phrasebook test (en, de, fr, cs, es, fi; in many sentences half of the words are proper names):
-#   py3langid 0.33 %, lingua 0.90 %
-# py3langid was four times as fast.
-# docs/use/evaluate.md has the table.
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second to unpack
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
-
-
-def identifier_codes(languages: Sequence[str]) -> dict[str, str]:
-    """Code of the identifier for each language that it knows: `zh` for `zh_Hans`."""
-    identifier = _identifier()
-    identifier.set_languages(None)
-    labels = frozenset(identifier.labels)
-
-    codes = {}
-    for language in languages:
-        code = find_code(language, labels)
-        if code is not None:
-            codes[language] = code
-    return codes
-
-
-def identify_languages(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:
-    """Most probable of the languages for each line, as code of the identifier.
-
-    None for an empty line. None for all lines if the identifier knows fewer than two languages.
-    """
-    codes = list(dict.fromkeys(identifier_codes(languages).values()))
-    if len(codes) < 2:
-        return [None] * len(lines)
-
-    identifier = _identifier()
-    identifier.set_languages(codes)
-    identified: list[str | None] = []
-    for line in lines:
-        identified.append(identifier.classify(line)[0] if line.strip() else None)
-    return identified
 
 
 def _share_of_other_languages(identified: Sequence[str | None], code: str) -> float:
@@ -189,9 +158,11 @@ def _share_of_other_languages(identified: Sequence[str | None], code: str) -> fl
     identified_languages = [language for language in identified if language]
     if not identified_languages:
         return 0.0
-    return sum(language != code for language in identified_languages) / len(identified_languages)
+    wrong = len(identified_languages) - identified_languages.count(code)
+    return wrong / len(identified_languages)
 
 
 def _counts(identified: Sequence[str | None]) -> dict[str, int]:
     """Number of lines in each language, most frequent first."""
-    return dict(Counter(language for language in identified if language).most_common())
+    counts = Counter(filter(None, identified))
+    return dict(counts.most_common())

@@ -30,7 +30,12 @@ class DirectionScorer:
         self._comet = Comet(plan.comet) if uses_comet else None
 
     def cell(
-        self, route: Route, hypotheses: Sequence[str], text: PairText, *, seconds: float
+        self,
+        route: Route,
+        hypotheses: Sequence[str],
+        text: PairText,
+        *,
+        seconds: float,
     ) -> Cell:
         """Score the translations of a route. seconds: time of translation."""
         return Cell(
@@ -59,13 +64,15 @@ class DirectionScorer:
         return fallback_messages(scorers)
 
     def _scores(
-        self, target: str, hypotheses: Sequence[str], text: PairText
+        self,
+        target: str,
+        hypotheses: Sequence[str],
+        text: PairText,
     ) -> Mapping[str, Score]:
+        resamples = self._plan.resamples
         scores = {}
         for measure, scorer in self._scorers[target].items():
-            scores[measure] = scorer.score(
-                hypotheses, text.references, resamples=self._plan.resamples
-            )
+            scores[measure] = scorer.score(hypotheses, text.references, resamples=resamples)
         if self._comet is not None:
             scores["comet"] = self._comet.score(hypotheses, text.references, text.sources)
         return scores

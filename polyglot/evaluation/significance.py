@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -32,6 +32,12 @@ PIVOT = "pivot"
 Direction = tuple[str, str, str]
 """Source, target and pivot in normal form; the pivot is empty for a direct translation."""
 
+ScoredCells = dict[Direction, tuple[ScoreMatrix, Cell]]
+"""Cells of one run that have a score, with its matrix."""
+
+Systems = Mapping[str, Sequence[ScoreMatrix]]
+"""Runs of each system, by name; the first is the baseline."""
+
 RunCells = Sequence[tuple[ScoreMatrix, Cell]]
 """One direction of one system: the cell of each run, with the matrix that has it."""
 
@@ -51,8 +57,10 @@ class ComparedScore:
 
     def format(self, digits: int = 1) -> str:
         """Score, with `*` if it differs significantly from the baseline."""
-        mark = "*" if self.is_significant else ""
-        return f"{format_number(self.value, digits)}{mark}"
+        number = format_number(self.value, digits)
+        if self.is_significant:
+            return f"{number}*"
+        return number
 
 
 @dataclass(frozen=True)
@@ -77,13 +85,16 @@ class Comparison:
         """Mean score by kind and system, over the directions of this kind in the system."""
         means: dict[str, dict[str, float]] = {}
         for kind in KINDS:
+            means_of_kind = {}
             for column, name in enumerate(self.names):
                 values = []
                 for direction, scores in self.rows.items():
                     if self.kinds[direction][column] == kind:
                         values.append(scores[name].value)
                 if values:
-                    means.setdefault(kind, {})[name] = mean(values)
+                    means_of_kind[name] = mean(values)
+            if means_of_kind:
+                means[kind] = means_of_kind
         return means
 
     @property
@@ -100,8 +111,10 @@ class Comparison:
         if len(signatures) > 1:
             signatures = []
             for signature, targets in self.signatures.items():
-                signatures.append(f"{signature} into {', '.join(targets)}")
-        return f"{name}, {'; '.join(signatures)}"
+                languages = ", ".join(targets)
+                signatures.append(f"{signature} into {languages}")
+        listed = "; ".join(signatures)
+        return f"{name}, {listed}"
 
     @property
     def resampling_note(self) -> str:
@@ -140,13 +153,14 @@ def _shortest_distinct_end(parts: tuple[str, ...], all_parts: Sequence[tuple[str
     other_paths = [other for other in all_parts if other != parts]
     for length in range(1, len(parts)):
         end = parts[-length:]
-        if all(other[-length:] != end for other in other_paths):
+        other_ends = [other[-length:] for other in other_paths]
+        if end not in other_ends:
             return str(Path(*end))
     return str(Path(*parts))
 
 
 def compare_systems(
-    systems: Mapping[str, Sequence[ScoreMatrix]],
+    systems: Systems,
     *,
     measure: Measure | None = None,
     test: str = DEFAULT_TEST,
@@ -172,22 +186,23 @@ def compare_systems(
 
     directions = _common_directions(systems, measure)
     if not directions:
+        listed = ", ".join(names)
         raise DataError(
-            f"{', '.join(names)}: no direction has {measure.title} in all of them; "
+            f"{listed}: no direction has {measure.title} in all of them; "
             "evaluate them with one protocol"
         )
     return _compare(directions, measure, test, samples)
 
 
 def _common_directions(
-    systems: Mapping[str, Sequence[ScoreMatrix]],
+    systems: Systems,
     measure: Measure,
 ) -> dict[str, dict[str, RunCells]]:
     """Directions that all runs of all systems scored: cells of each system, by direction.
 
     Runs may spell a language differently; a direction has the name of the first run.
     """
-    cells: dict[str, list[dict[Direction, tuple[ScoreMatrix, Cell]]]] = {}
+    cells: dict[str, list[ScoredCells]] = {}
     common: dict[Direction, None] | None = None  # a dict, to keep the order of the first run
     for name, runs in systems.items():
         cells[name] = [_scored_cells(run, measure) for run in runs]
@@ -201,7 +216,9 @@ def _common_directions(
         by_system = {}
         for name, run_cells in cells.items():
             by_system[name] = [scored[direction] for scored in run_cells]
-        directions[_first_cell(by_system.values()).name] = by_system
+        baseline = next(iter(by_system.values()))
+        name = _first_cell(baseline).name
+        directions[name] = by_system
     return directions
 
 
@@ -222,7 +239,7 @@ def compare_direct_and_pivot(
         pivot_cells = [run.pivots.get(pair) for run in runs]
         direct_cells = [run.cells.get(pair) for run in runs]
         all_cells = [*pivot_cells, *direct_cells]
-        if all(cell is not None and str(measure) in cell.scores for cell in all_cells):
+        if all(_has_score(cell, measure) for cell in all_cells):
             directions[str(pair)] = {
                 PIVOT: list(zip(runs, pivot_cells)),
                 DIRECT: list(zip(runs, direct_cells)),
@@ -230,27 +247,44 @@ def compare_direct_and_pivot(
     return _compare(directions, measure, test, samples)
 
 
-def _check_numbers_of_runs(systems: Mapping[str, Sequence[ScoreMatrix]]) -> None:
-    if len({len(runs) for runs in systems.values()}) > 1:
-        numbers = ", ".join(f"{name} has {len(runs)}" for name, runs in systems.items())
+def _has_score(cell: Cell | None, measure: Measure) -> bool:
+    return cell is not None and str(measure) in cell.scores
+
+
+def _mean_score(runs: RunCells, measure: Measure) -> float:
+    """Mean score of the runs of a system in one direction."""
+    values = [cell.scores[str(measure)].value for _, cell in runs]
+    return mean(values)
+
+
+def _check_numbers_of_runs(systems: Systems) -> None:
+    counts = set(map(len, systems.values()))
+    if len(counts) > 1:
+        numbers = []
+        for name, runs in systems.items():
+            numbers.append(f"{name} has {len(runs)}")
+        listed = ", ".join(numbers)
         raise DataError(
             "the randomisation swaps the runs of two systems, so all systems must have the same "
-            f"number of runs: {numbers}; the bootstrap takes any number"
+            f"number of runs: {listed}; the bootstrap takes any number"
         )
 
 
-def _scored_cells(
-    matrix: ScoreMatrix, measure: Measure
-) -> dict[Direction, tuple[ScoreMatrix, Cell]]:
+def _scored_cells(matrix: ScoreMatrix, measure: Measure) -> ScoredCells:
     """Cells with a score of the measure, by direction."""
-    cells = [cell for cell in matrix.all_cells if str(measure) in cell.scores]
-    return {_direction(cell): (matrix, cell) for cell in cells}
+    cells = {}
+    for cell in matrix.all_cells:
+        if _has_score(cell, measure):
+            cells[_direction(cell)] = (matrix, cell)
+    return cells
 
 
 def _direction(cell: Cell) -> Direction:
     """Direction of a cell, equal for all spellings of its languages."""
+    source = normal_form(cell.pair.source)
+    target = normal_form(cell.pair.target)
     via = normal_form(cell.via) if cell.via else ""
-    return normal_form(cell.pair.source), normal_form(cell.pair.target), via
+    return source, target, via
 
 
 def _content(text: str) -> str:
@@ -279,19 +313,28 @@ def _compare(
 
         tokenizers = _tokenizers(systems, measure)
         if len(tokenizers) > 1:
+            listed = ", ".join(sorted(tokenizers))
             logger.warning(
-                f"{direction}: scored with different tokenizers ({', '.join(sorted(tokenizers))}), "
+                f"{direction}: scored with different tokenizers ({listed}), "
                 "so the scores cannot be compared; evaluate all runs again with one tokenizer"
             )
 
         rows[direction] = {}
         for (name, runs), p in zip(systems.items(), p_values, strict=True):
-            value = mean(cell.scores[str(measure)].value for _, cell in runs)
-            rows[direction][name] = ComparedScore(value, p)
-        kinds[direction] = [runs[0][1].kind for runs in systems.values()]
-        averages_runs = averages_runs or any(len(runs) > 1 for runs in systems.values())
-        names = names or list(systems)
-    return Comparison(measure, test, signatures, names, rows, kinds, averages_runs)
+            rows[direction][name] = ComparedScore(_mean_score(runs, measure), p)
+        kinds[direction] = [_first_cell(runs).kind for runs in systems.values()]
+        if any(len(runs) > 1 for runs in systems.values()):
+            averages_runs = True
+        names = list(systems)
+    return Comparison(
+        measure=measure,
+        test=test,
+        signatures=signatures,
+        names=names,
+        rows=rows,
+        kinds=kinds,
+        averages_runs=averages_runs,
+    )
 
 
 def _can_be_tested(systems: Mapping[str, RunCells], measure: Measure) -> bool:
@@ -299,9 +342,12 @@ def _can_be_tested(systems: Mapping[str, RunCells], measure: Measure) -> bool:
     texts = set()
     for runs in systems.values():
         for _, cell in runs:
-            texts.add((_content(cell.source_text), _content(cell.reference_text)))
-    is_testable = len(systems) > 1 and measure.metric != "comet" and len(texts) == 1
-    return is_testable and len(_tokenizers(systems, measure)) == 1
+            source_text = _content(cell.source_text)
+            reference_text = _content(cell.reference_text)
+            texts.add((source_text, reference_text))
+    if len(systems) < 2 or measure.metric == "comet" or len(texts) != 1:
+        return False
+    return len(_tokenizers(systems, measure)) == 1
 
 
 def _tokenizers(systems: Mapping[str, RunCells], measure: Measure) -> set[str]:
@@ -309,8 +355,9 @@ def _tokenizers(systems: Mapping[str, RunCells], measure: Measure) -> set[str]:
     tokenizers = set()
     for runs in systems.values():
         for _, cell in runs:
-            fields = cell.scores[str(measure)].signature.split("|")
-            tokenizers.add("".join(field for field in fields if field.startswith("tok:")))
+            signature = cell.scores[str(measure)].signature
+            fields = [field for field in signature.split("|") if field.startswith("tok:")]
+            tokenizers.add("".join(fields))
     return tokenizers
 
 
@@ -320,14 +367,15 @@ def _add_target(
     systems: Mapping[str, RunCells],
 ) -> None:
     """Add the target language of a direction to those of its signature."""
-    target = _first_cell(systems.values()).pair.target
+    baseline = next(iter(systems.values()))
+    target = _first_cell(baseline).pair.target
     targets = signatures.setdefault(signature, [])
     if target not in targets:
         targets.append(target)
 
 
-def _first_cell(systems: Iterable[RunCells]) -> Cell:
-    _, cell = next(iter(systems))[0]
+def _first_cell(runs: RunCells) -> Cell:
+    _, cell = runs[0]
     return cell
 
 
@@ -340,13 +388,16 @@ def _test(
     """Test each system against the first in one direction: p-values and signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]
     target = cell.pair.target
-    scorer = Scorer(measure, target=target, tokenizer=matrix.protocol.tokenizer_for(target))
+    tokenizer = matrix.protocol.tokenizer_for(target)
+    scorer = Scorer(measure, target=target, tokenizer=tokenizer)
+    references = scorer.prepare(matrix.texts[cell.reference_text])
     hypotheses = {}
     for name, runs in systems.items():
-        hypotheses[name] = [scorer.prepare(run.hypotheses[run_cell.name]) for run, run_cell in runs]
+        outputs = [run.hypotheses[run_cell.name] for run, run_cell in runs]
+        hypotheses[name] = [scorer.prepare(lines) for lines in outputs]
     return paired_test(
         hypotheses,
-        scorer.prepare(matrix.texts[cell.reference_text]),
+        references,
         metric=scorer.metric,
         title=measure.metric,
         test=TESTS[test],

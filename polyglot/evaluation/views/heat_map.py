@@ -91,7 +91,8 @@ def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
     paper = reference_grid(matrix, measure)
     if paper is not None:
         grids.append(paper)
-    layout = Layout(len(grids), max(len(grid.languages) for grid in grids))
+    languages = max(len(grid.languages) for grid in grids)
+    layout = Layout(len(grids), languages)
 
     # Figure in place of pyplot: no window and no global state.
     figure = Figure(figsize=(layout.width, layout.height), dpi=DPI, facecolor=BACKGROUND)
@@ -104,7 +105,8 @@ def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
             layout.side / layout.width,
             layout.side / layout.height,
         )
-        _draw_panel(figure.add_axes(position), grid, highest=highest, font_size=layout.font_size)
+        axes = figure.add_axes(position)
+        _draw_panel(axes, grid, highest=highest, font_size=layout.font_size)
         if layout.panels > 1:
             title = grid.title if number else "this run"
             _write_panel_title(figure, layout, title, left=layout.left(number))
@@ -119,22 +121,36 @@ def _highest_score(grids: Sequence[Grid]) -> float:
     """Highest score except those of copies, which has the darkest shade; 1 without scores."""
     scores = []
     for grid in grids:
-        scores += [score for pair, score in grid.values.items() if grid.kinds[pair] != "copy"]
+        for pair, score in grid.values.items():
+            if grid.kinds[pair] != "copy":
+                scores.append(score)
     return max(scores, default=0.0) or 1.0
 
 
 def _write_title(
-    figure: Figure, layout: Layout, matrix: ScoreMatrix, measure: Measure | str
+    figure: Figure,
+    layout: Layout,
+    matrix: ScoreMatrix,
+    measure: Measure | str,
 ) -> None:
     """Write measure, run and signatures above the panels."""
-    title = f"{Measure.parse(str(measure)).title} · {matrix_title(matrix)}"
+    measure = Measure.parse(str(measure))
+    title = f"{measure.title} · {matrix_title(matrix)}"
     _write_line(figure, layout, title, top=0.33, size=14, weight="bold")
-    for number, line in enumerate(signature_lines(matrix, measure)[:2]):
-        _write_line(figure, layout, line, top=0.58 + 0.15 * number, size=8)
+    signatures = signature_lines(matrix, measure)
+    for number, line in enumerate(signatures[:2]):
+        top = 0.58 + 0.15 * number
+        _write_line(figure, layout, line, top=top, size=8)
 
 
 def _write_line(
-    figure: Figure, layout: Layout, text: str, *, top: float, size: float, **style: str
+    figure: Figure,
+    layout: Layout,
+    text: str,
+    *,
+    top: float,
+    size: float,
+    **style: str,
 ) -> None:
     figure.text(
         RIGHT_MARGIN / layout.width,
@@ -162,7 +178,9 @@ def _write_panel_title(figure: Figure, layout: Layout, title: str, *, left: floa
 
 def _fitting_size(text: str, *, inches: float, size: float) -> float:
     """Font size in points, reduced so that the line fits."""
-    return min(size, inches * POINTS_PER_INCH / (LETTER_WIDTH * max(1, len(text))))
+    relative_width = LETTER_WIDTH * max(1, len(text))
+    largest = inches * POINTS_PER_INCH / relative_width
+    return min(size, largest)
 
 
 def _draw_panel(axes: Axes, grid: Grid, *, highest: float, font_size: float) -> None:
@@ -172,8 +190,9 @@ def _draw_panel(axes: Axes, grid: Grid, *, highest: float, font_size: float) -> 
     count = len(grid.languages)
     axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
     centres = [position + 0.5 for position in range(count)]
-    axes.set_xticks(centres, grid.languages, size=min(12.0, font_size), color=TEXT_COLOUR)
-    axes.set_yticks(centres, grid.languages, size=min(12.0, font_size), color=TEXT_COLOUR)
+    size = min(12.0, font_size)
+    axes.set_xticks(centres, grid.languages, size=size, color=TEXT_COLOUR)
+    axes.set_yticks(centres, grid.languages, size=size, color=TEXT_COLOUR)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.spines[:].set_visible(False)
@@ -182,7 +201,12 @@ def _draw_panel(axes: Axes, grid: Grid, *, highest: float, font_size: float) -> 
 
 
 def _draw_cell(
-    axes: Axes, grid: Grid, pair: LanguagePair, *, highest: float, font_size: float
+    axes: Axes,
+    grid: Grid,
+    pair: LanguagePair,
+    *,
+    highest: float,
+    font_size: float,
 ) -> None:
     """Draw one cell with its score."""
     from matplotlib.patches import Rectangle
@@ -197,7 +221,8 @@ def _draw_cell(
         edge = {"hatch": "////", "edgecolor": LINE_COLOUR}
     else:
         edge = {"edgecolor": LINE_COLOUR if value is None else face}
-    cell = Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=face, linewidth=0.6, **edge)
+    corner = (column + 0.02, row + 0.02)
+    cell = Rectangle(corner, width=0.96, height=0.96, facecolor=face, linewidth=0.6, **edge)
     axes.add_patch(cell)
 
     if kind == "zero-shot":
@@ -256,9 +281,15 @@ def _write_axis_labels(axes: Axes) -> None:
 
 def _write_means(axes: Axes, grid: Grid) -> None:
     """Write the mean of each kind below a panel."""
-    means = [f"{kind} {format_number(value)}" for kind, value, _ in grid.means()]
+    means = []
+    for kind, value, _ in grid.means():
+        means.append(f"{kind} {format_number(value)}")
+    text = "no scores"
+    if means:
+        listed = " · ".join(means)
+        text = f"means: {listed}"
     axes.annotate(
-        f"means: {' · '.join(means)}" if means else "no scores",
+        text,
         (0, 0),
         (0, -9),
         xycoords="axes fraction",

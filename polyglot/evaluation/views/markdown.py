@@ -17,12 +17,11 @@ from polyglot.core.score_tables import (
     format_number,
 )
 from polyglot.evaluation.grid import (
-    KIND_MARKS,
-    LEGEND,
-    PIVOT_LEGEND,
     Grid,
     direct_grid,
     format_errors,
+    legend,
+    mark_kind,
     matrix_title,
     pivot_grid,
     pivot_name,
@@ -39,7 +38,9 @@ def matrix_csv(matrix: ScoreMatrix) -> str:
     """CSV file with one row per cell."""
     columns = ["source", "target", "kind", "via", "sentences", "seconds"]
     for measure in matrix.measures:
-        columns += [str(measure), f"{measure}_interval", f"{measure}_signature"]
+        columns.append(str(measure))
+        columns.append(f"{measure}_interval")
+        columns.append(f"{measure}_signature")
     columns += [*ERROR_TITLES, "reason"]
 
     file = io.StringIO()
@@ -51,23 +52,35 @@ def matrix_csv(matrix: ScoreMatrix) -> str:
 
 
 def _csv_row(cell: Cell, measures: Sequence[Measure]) -> list[object]:
-    row: list[object] = [cell.pair.source, cell.pair.target, cell.kind, cell.via or ""]
-    row += [cell.sentences, cell.seconds]
+    row: list[object] = [
+        cell.pair.source,
+        cell.pair.target,
+        cell.kind,
+        cell.via or "",
+        cell.sentences,
+        cell.seconds,
+    ]
     for measure in measures:
         score = cell.scores.get(str(measure))
-        row += [score.value, score.interval, score.signature] if score else ["", "", ""]
+        if score is None:
+            row += ["", "", ""]
+        else:
+            row += [score.value, score.interval, score.signature]
     for name in ERROR_TITLES:
-        row.append(getattr(cell.outputs, name) if cell.outputs else "")
+        value = ""
+        if cell.outputs is not None:
+            value = getattr(cell.outputs, name)
+        row.append(value)
     row.append(cell.reason or "")
     return row
 
 
 def matrix_markdown(matrix: ScoreMatrix) -> str:
     """Page with a table for each measure, the paper's table, output errors and all settings."""
-    legend = f"{LEGEND} · {PIVOT_LEGEND}" if matrix.pivots else LEGEND
+    title = escape(matrix_title(matrix))
     blocks = [
-        f"# Translation matrix: {escape(matrix_title(matrix))}",
-        f"Rows are sources, columns are targets. {legend}.",
+        f"# Translation matrix: {title}",
+        f"Rows are sources, columns are targets. {legend(matrix)}.",
     ]
     for measure in matrix.measures:
         blocks += _measure_blocks(matrix, measure)
@@ -90,7 +103,8 @@ def _measure_blocks(matrix: ScoreMatrix, measure: Measure) -> list[str]:
     """Tables of one measure, with the paper's table if there is one."""
     direct = direct_grid(matrix, measure)
     pivot = pivot_grid(matrix, measure)
-    signatures = [f"- signature: {code_span(line)}" for line in signature_lines(matrix, measure)]
+    lines = signature_lines(matrix, measure)
+    signatures = [f"- signature: {code_span(line)}" for line in lines]
     blocks = [
         f"## {direct.title}",
         grid_table(direct),
@@ -136,11 +150,14 @@ def _range(numbers: Sequence[int]) -> str:
         return ""
     smallest = min(numbers)
     largest = max(numbers)
-    return str(smallest) if smallest == largest else f"{smallest} to {largest}"
+    if smallest == largest:
+        return str(smallest)
+    return f"{smallest} to {largest}"
 
 
 def _key_values(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+    texts = [f"{name} {value}" for name, value in values.items()]
+    return ", ".join(texts)
 
 
 def reference_details(matrix: ScoreMatrix) -> str:
@@ -170,7 +187,8 @@ def means_table(*grids: Grid) -> str:
     rows = []
     for grid in grids:
         for kind, value, count in grid.means():
-            rows.append([kind, KIND_MARKS[kind].format(format_number(value, 2)), count])
+            number = format_number(value, 2)
+            rows.append([kind, mark_kind(kind, number), count])
     return table(["kind", "mean", "cells"], rows, words=["kind"])
 
 
@@ -182,20 +200,28 @@ def language_means(*grids: Grid) -> str:
             if kind != "copy":  # source and target are the same
                 columns += [(kind, "source"), (kind, "target")]
 
+    head = ["language"]
+    for kind, side in columns:
+        head.append(f"{kind} as {side}")
     rows = []
     for language in grids[0].languages:
         row = [f"**{language}**"]
         for kind, side in columns:
             value = _mean_of_language(grids, language, kind=kind, side=side)
-            row.append(
-                NO_VALUE if value is None else KIND_MARKS[kind].format(format_number(value, 2))
-            )
+            if value is None:
+                row.append(NO_VALUE)
+            else:
+                row.append(mark_kind(kind, format_number(value, 2)))
         rows.append(row)
-    return table(["language", *(f"{kind} as {side}" for kind, side in columns)], rows)
+    return table(head, rows)
 
 
 def _mean_of_language(
-    grids: Sequence[Grid], language: str, *, kind: str, side: str
+    grids: Sequence[Grid],
+    language: str,
+    *,
+    kind: str,
+    side: str,
 ) -> float | None:
     """Mean of a kind over the cells with this language as `side`; None without scores."""
     means = {}
@@ -208,15 +234,16 @@ def _mean_of_language(
 def _pivot_table(matrix: ScoreMatrix, direct: Grid, pivot: Grid) -> str:
     rows = []
     for pair, value in pivot.values.items():
-        rows.append(
-            [
-                str(pair),
-                direct.format_cell(pair, digits=2),
-                pivot.format_cell(pair, digits=2),
-                format_difference(direct.values[pair] - value),
-            ]
-        )
-    return table(["pair", "direct", pivot_name(matrix), "difference"], rows)
+        difference = direct.values[pair] - value
+        row = [
+            str(pair),
+            direct.format_cell(pair, digits=2),
+            pivot.format_cell(pair, digits=2),
+            format_difference(difference),
+        ]
+        rows.append(row)
+    head = ["pair", "direct", pivot_name(matrix), "difference"]
+    return table(head, rows)
 
 
 def with_interval(score: Score | None) -> str:
@@ -232,17 +259,20 @@ def _interval_blocks(matrix: ScoreMatrix) -> list[str]:
     has_interval = False
     for cell in matrix.all_cells:
         if cell.scores:
-            intervals = [with_interval(cell.scores.get(str(name))) for name in matrix.measures]
+            scores = [cell.scores.get(str(measure)) for measure in matrix.measures]
+            intervals = [with_interval(score) for score in scores]
             rows.append([cell.name, cell.kind, *intervals])
         if any(score.interval is not None for score in cell.scores.values()):
             has_interval = True
     if not has_interval:
         return []
+
     titles = [measure.title for measure in matrix.measures]
+    head = ["direction", "kind", *titles]
     return [
         "## 95 % confidence intervals",
         f"Bootstrap, {matrix.protocol.resamples} resamples: mean ± half of the interval width.",
-        table(["direction", "kind", *titles], rows, words=["kind"]),
+        table(head, rows, words=["kind"]),
     ]
 
 
@@ -253,7 +283,8 @@ def output_errors_table(matrix: ScoreMatrix) -> str:
         if cell.outputs:
             errors = format_errors(cell.outputs.to_dict())
             counts = [f"{count} {code}" for code, count in cell.outputs.languages.items()]
-            rows.append([cell.name, cell.kind, *errors.values(), ", ".join(counts)])
+            languages = ", ".join(counts)
+            rows.append([cell.name, cell.kind, *errors.values(), languages])
     head = ["direction", "kind", *ERROR_TITLES.values(), "found"]
     return table(head, rows, words=["kind", "found"])
 
@@ -261,13 +292,15 @@ def output_errors_table(matrix: ScoreMatrix) -> str:
 def compare_with_paper(grid: Grid, paper: Grid) -> str:
     """Means of our scores and of the paper over the common directions, by our kinds."""
     rows = []
+    common = [pair for pair in grid.values if pair in paper.values]
     for kind in KINDS:
-        common = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
-        if common:
-            rows.append(_paper_row(kind, common, grid, paper))
+        pairs = [pair for pair in common if grid.kinds[pair] == kind]
+        if pairs:
+            rows.append(_paper_row(kind, pairs, grid, paper))
     if not rows:
         return "No common directions."
-    return table(["our kind", "ours", "the paper's", "difference", "common directions"], rows)
+    head = ["our kind", "ours", "the paper's", "difference", "common directions"]
+    return table(head, rows)
 
 
 def _paper_row(kind: str, common: Sequence[LanguagePair], grid: Grid, paper: Grid) -> list[str]:

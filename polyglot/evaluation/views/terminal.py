@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from polyglot.core.errors import pluralize
 from polyglot.core.score_tables import ERROR_TITLES, KINDS, format_difference, format_number
 from polyglot.evaluation.grid import (
-    KIND_MARKS,
-    LEGEND,
-    PIVOT_LEGEND,
     Grid,
     direct_grid,
+    legend,
+    mark_kind,
     matrix_title,
     mean_errors_by_kind,
     pivot_grid,
@@ -31,7 +30,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-KIND_STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
+KIND_STYLES = {
+    "supervised": "",
+    "zero-shot": "bold magenta",
+    "pivot": "cyan",
+    "copy": "dim",
+}
 COLUMN_GAP = 3  # characters between two columns
 
 
@@ -59,18 +63,20 @@ def measure_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
     from rich.text import Text
 
     grid = direct_grid(matrix, measure)
+    pivots = pivot_grid(matrix, measure)
     means = []
-    for kind, value, count in [*grid.means(), *pivot_grid(matrix, measure).means()]:
-        name = KIND_MARKS[kind].format(kind)
-        text = f"{name} {format_number(value)} ({pluralize(count, 'cell')})"
+    for kind, value, count in [*grid.means(), *pivots.means()]:
+        name = mark_kind(kind, kind)
+        cells = pluralize(count, "cell")
+        text = f"{name} {format_number(value)} ({cells})"
         means.append(Text(text, style=KIND_STYLES[kind]))
+    listed_means = Text(" · ").join(means)
 
-    legend = f"{LEGEND} · {PIVOT_LEGEND}" if matrix.pivots else LEGEND
     return titled_table(
         f"{grid.title} · {matrix_title(matrix)}",
         GridView(grid),
-        Text.assemble("means: ", Text(" · ").join(means)),
-        legend,
+        Text.assemble("means: ", listed_means),
+        legend(matrix),
         *signature_lines(matrix, measure),
     )
 
@@ -92,8 +98,9 @@ class GridView:
     def _tables(self, console: Console, options: ConsoleOptions) -> list[Table]:
         from rich.measure import Measurement
 
-        first_column = Measurement.get(console, options, self._table([])).maximum
-        available = options.max_width - first_column
+        empty_table = self._table([])
+        first_column = Measurement.get(console, options, empty_table)
+        available = options.max_width - first_column.maximum
         parts: list[list[str]] = [[]]
         remaining = available
         for target in self.grid.languages:
@@ -109,13 +116,15 @@ class GridView:
         """Width of a column, without the gap."""
         width = len(target)
         for source in self.grid.languages:
-            width = max(width, len(self.grid.format_cell(LanguagePair(source, target))))
+            cell = self.grid.format_cell(LanguagePair(source, target))
+            width = max(width, len(cell))
         return width
 
     def _table(self, targets: Sequence[str]) -> Table:
         table = plain_table("from ↓ into →", *targets)
         for source in self.grid.languages:
-            cells = [self._cell(LanguagePair(source, target)) for target in targets]
+            pairs = [LanguagePair(source, target) for target in targets]
+            cells = [self._cell(pair) for pair in pairs]
             table.add_row(source, *cells)
         return table
 
@@ -123,19 +132,23 @@ class GridView:
         from rich.text import Text
 
         kind = self.grid.kinds.get(pair, "")
-        return Text(self.grid.format_cell(pair), style=KIND_STYLES.get(kind, ""))
+        style = KIND_STYLES.get(kind, "")
+        return Text(self.grid.format_cell(pair), style=style)
 
 
 def conditions_table(matrix: ScoreMatrix) -> Table:
     """Mean of each kind for every measure."""
     scored_kinds = {cell.kind for cell in matrix.all_cells if cell.scores}
     kinds = [kind for kind in KINDS if kind in scored_kinds]
-    table = plain_table("means", *(KIND_MARKS[kind].format(kind) for kind in kinds))
+    columns = [mark_kind(kind, kind) for kind in kinds]
+    table = plain_table("means", *columns)
     for measure in matrix.measures:
         means = matrix.means(measure)
-        for kind, value, _ in pivot_grid(matrix, measure).means():
+        pivots = pivot_grid(matrix, measure)
+        for kind, value, _ in pivots.means():
             means[kind] = value
-        table.add_row(measure.title, *(format_number(means.get(kind)) for kind in kinds))
+        cells = [format_number(means.get(kind)) for kind in kinds]
+        table.add_row(measure.title, *cells)
     return titled_table("All metrics and conditions", table)
 
 
@@ -143,15 +156,17 @@ def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
     """Direct and pivot translation of each pair, with two digits since differences are small."""
     direct = direct_grid(matrix, measure)
     pivot = pivot_grid(matrix, measure)
-    table = plain_table("pair", "direct", pivot_name(matrix), "difference")
+    route = pivot_name(matrix)
+    table = plain_table("pair", "direct", route, "difference")
     for pair, value in pivot.values.items():
+        difference = direct.values[pair] - value
         table.add_row(
             str(pair),
             direct.format_cell(pair, digits=2),
             pivot.format_cell(pair, digits=2),
-            format_difference(direct.values[pair] - value),
+            format_difference(difference),
         )
-    title = f"{direct.title}: direct and pivot translation, {pivot_name(matrix)}"
+    title = f"{direct.title}: direct and pivot translation, {route}"
     return titled_table(title, table)
 
 
@@ -159,7 +174,7 @@ def output_errors_table(matrix: ScoreMatrix) -> Table:
     """Mean of each output error by kind."""
     table = plain_table("outputs", *ERROR_TITLES.values())
     for kind, errors in mean_errors_by_kind(matrix).items():
-        table.add_row(KIND_MARKS[kind].format(kind), *errors.values())
+        table.add_row(mark_kind(kind, kind), *errors.values())
     return titled_table("Output errors. In brackets: the same measure for the references.", table)
 
 
@@ -167,18 +182,21 @@ def comparison_table(comparison: Comparison) -> Table:
     """Scores of each direction and system, with the mean of each kind below."""
     table = plain_table("direction", *comparison.names)
     for direction, scores in comparison.rows.items():
+        kinds = comparison.kinds[direction]
         cells = []
-        for name, kind in zip(comparison.names, comparison.kinds[direction]):
-            cells.append(KIND_MARKS[kind].format(scores[name].format()))
+        for name, kind in zip(comparison.names, kinds):
+            score = scores[name].format()
+            cells.append(mark_kind(kind, score))
         table.add_row(direction, *cells)
 
     table.add_section()
     for kind, means in comparison.means().items():
         cells = [format_number(means.get(name)) for name in comparison.names]
-        table.add_row(KIND_MARKS[kind].format(kind), *cells)
+        table.add_row(mark_kind(kind, kind), *cells)
 
     noun = "system" if comparison.averages_runs else "run"
-    title = f"{comparison.measure.title} of {pluralize(len(comparison.names), noun)}"
+    systems = pluralize(len(comparison.names), noun)
+    title = f"{comparison.measure.title} of {systems}"
     return titled_table(title, table, comparison.note)
 
 
