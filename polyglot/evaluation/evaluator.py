@@ -74,7 +74,10 @@ def evaluate(
 
     # Score these, then translate and score the others.
     route_translator = RouteTranslator(
-        translator, plan.search, provenance=provenance, progress=progress
+        translator,
+        plan.search,
+        provenance=provenance,
+        progress=progress,
     )
     results = _Results(scorer, text, cache, keys)
     for route, result in cached.items():

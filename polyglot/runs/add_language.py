@@ -32,6 +32,7 @@ def config_with_language(
     _check_arguments(run, language, partners=partners, free=free)
     frozen = [name for name in before.components if not _matches_any(name, free)]
     start = {"run": str(run.path), "checkpoint": checkpoint}
+    initialize = {name: dict(start) for name in before.components}
     values = before.model_dump()
     values |= {
         "languages": [*before.languages, language],
@@ -39,7 +40,7 @@ def config_with_language(
         "schedule": values["schedule"] | _new_tasks(before, language, partners),
         "sharing": _without_new_language(values["sharing"], before.languages),
         "freeze": frozen,
-        "initialize": {name: dict(start) for name in before.components},
+        "initialize": initialize,
         "trained_before": [str(pair) for pair in before.pairs],
     }
     return configure(
@@ -62,11 +63,14 @@ def _check_arguments(
         raise ConfigError(f"{run.path}: has {language} already")
     for partner in partners:
         if partner not in languages:
-            raise ConfigError(f"{run.path}: {unknown_name('language', partner, languages)}")
+            message = unknown_name("language", partner, languages)
+            raise ConfigError(f"{run.path}: {message}")
+
     components = run.config.components
     for pattern in free:
         if not any(fnmatchcase(name, pattern) for name in components):
-            raise ConfigError(f"{run.path}: {unknown_name('component', pattern, components)}")
+            message = unknown_name("component", pattern, components)
+            raise ConfigError(f"{run.path}: {message}")
 
 
 def _matches_any(name: str, patterns: Sequence[str]) -> bool:
@@ -80,12 +84,20 @@ def _new_tasks(before: Config, language: str, partners: Sequence[str]) -> dict[s
     partners = partners or before.languages
     pairs = [f"{language}-{partner}" for partner in partners if partner in targets]
     pairs += [f"{partner}-{language}" for partner in partners if partner in sources]
-    copies = [language] if before.schedule.copies else False
-    return {"pairs": pairs, "exclude": [], "copies": copies, "phases": []}
+    copies = False
+    if before.schedule.copies:
+        copies = [language]
+    return {
+        "pairs": pairs,
+        "exclude": [],
+        "copies": copies,
+        "phases": [],
+    }
 
 
 def _without_new_language(
-    sharing: dict[str, dict[str, list[str]] | str], languages: Sequence[str]
+    sharing: dict[str, dict[str, list[str]] | str],
+    languages: Sequence[str],
 ) -> dict[str, dict[str, list[str]] | str]:
     """Replace `all` by the old languages: the new language has its own components."""
     groups_of_parts = {}

@@ -14,13 +14,15 @@ from polyglot.runs.parameters import check_compatible, copy_parameters
 
 
 def load_average(
-    checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]
+    checkpoints: Iterable[Checkpoint],
+    components: Mapping[str, Mapping[str, Tensor]],
 ) -> None:
     """Load the mean of the checkpoints' parameters into a model; exact for a single checkpoint."""
     checkpoints = list(checkpoints)
+    newest = checkpoints[-1]
     for name, parameters in components.items():
         mean = average_component(checkpoints, name)
-        copy_parameters(mean, parameters, where=f"{checkpoints[-1].path}: {name}")
+        copy_parameters(mean, parameters, where=f"{newest.path}: {name}")
 
 
 def average_component(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
@@ -37,8 +39,9 @@ def average_component(checkpoints: Sequence[Checkpoint], name: str) -> dict[str,
         check_compatible(member, newest, where=f"{checkpoint.path}: {name}")
     means = {}
     for key, tensor in newest.items():
-        values = torch.stack([member[key].double() for member in members])
-        means[key] = values.mean(dim=0).to(tensor.dtype)
+        values = [member[key].double() for member in members]
+        mean = torch.stack(values).mean(dim=0)
+        means[key] = mean.to(tensor.dtype)
     return means
 
 
@@ -49,8 +52,8 @@ def parameters_digest(checkpoints: Sequence[Checkpoint]) -> str:
     """
     files_of_checkpoints = []
     for checkpoint in checkpoints:
-        files = sorted(checkpoint.manifest["files"].items())
-        files_of_checkpoints.append(
-            [(name, sha256) for name, sha256 in files if not is_training_file(name)]
-        )
-    return hashlib.sha256(json.dumps(files_of_checkpoints).encode()).hexdigest()
+        checksums = checkpoint.manifest["files"]
+        names = [name for name in sorted(checksums) if not is_training_file(name)]
+        files_of_checkpoints.append([(name, checksums[name]) for name in names])
+    content = json.dumps(files_of_checkpoints)
+    return hashlib.sha256(content.encode()).hexdigest()

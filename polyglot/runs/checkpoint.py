@@ -109,9 +109,8 @@ class Checkpoint:
     def component(self, name: str) -> dict[str, Tensor]:
         """Read a component's parameters. Raises CheckpointError if it is missing or damaged."""
         if not self.has_component(name):
-            raise CheckpointError(
-                f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}"
-            )
+            available = ", ".join(self.components)
+            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {available}")
         return self._read_tensors(name + SUFFIX)
 
     def load_into(self, components: Mapping[str, Mapping[str, Tensor]]) -> None:
@@ -166,11 +165,11 @@ class Checkpoint:
                 f"or {_alternatives(self.path)}"
             ) from None
         sha256 = hashlib.sha256(content).hexdigest()
-        expected = self.manifest["files"].get(file)
+        expected = str(self.manifest["files"].get(file))
         if sha256 != expected:
             raise CheckpointError(
                 f"{path}: damaged: its SHA-256 is {sha256[:12]}…, "
-                f"the manifest says {str(expected)[:12]}…; {_alternatives(self.path)}"
+                f"the manifest says {expected[:12]}…; {_alternatives(self.path)}"
             )
         return content
 
@@ -225,51 +224,80 @@ def write(
     checkpoint cannot be written; then the folder is unchanged.
     """
     path = folder / f"step-{step:08d}"
-
-    def make_folder() -> str:
-        folder.mkdir(parents=True, exist_ok=True)
-        for incomplete in folder.glob(".step-*"):
-            with contextlib.suppress(OSError):  # it only takes space
-                _remove_folder(incomplete)
-        new_folder = temporary_path(folder, prefix=f".{path.name}.")
-        new_folder.mkdir()
-        return new_folder.name
-
-    def write_files() -> dict[str, str]:
-        checksums = {}
-        for file, content in _file_contents(components, training, rank=processes.rank):
-            checksums[file] = _write_file(temporary / file, content)
-        if processes.is_main:
-            content = json.dumps(state, indent=1).encode()
-            checksums[STATE] = _write_file(temporary / STATE, content)
-        return checksums
-
-    def finish() -> None:
-        content = json.dumps(with_checksum(manifest), indent=1)
-        _write_file(temporary / MANIFEST, content.encode())
-        sync_folder(temporary)
-        _rename(temporary, path)
-        sync_folder(folder)
-
     temporary = None
     try:
-        folder_names = _on_all_ranks(processes, make_folder if processes.is_main else None)
-        temporary = folder / folder_names[0]
-        files: dict[str, str] = {}
-        for checksums in _on_all_ranks(processes, write_files):
-            files |= checksums
+        temporary = _make_temporary_folder(path, processes)
+        files = _write_files(temporary, components, training, state, processes)
         manifest = {
             "step": step,
             "version": VERSION,
             "configuration": configuration,
             "files": files,
         }
-        _on_all_ranks(processes, finish if processes.is_main else None)
+        _finish(temporary, path, manifest, processes)
     except OSError as error:
         if processes.is_main and temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(_not_written(path, error)) from None
     return Checkpoint(path, manifest)
+
+
+def _make_temporary_folder(path: Path, processes: Processes) -> Path:
+    """Make a folder beside `path`, and remove those of interrupted writes. Raises OSError."""
+
+    def make_folder() -> str:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for incomplete in path.parent.glob(".step-*"):
+            with contextlib.suppress(OSError):  # it only takes space
+                _remove_folder(incomplete)
+        new_folder = temporary_path(path.parent, prefix=f".{path.name}.")
+        new_folder.mkdir()
+        return new_folder.name
+
+    names = _on_all_ranks(processes, make_folder if processes.is_main else None)
+    return path.parent / names[0]
+
+
+def _write_files(
+    folder: Path,
+    components: Mapping[str, Mapping[str, Tensor]],
+    training: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    processes: Processes,
+) -> dict[str, str]:
+    """Write the files of all ranks, and return the SHA-256 of each. Raises OSError."""
+
+    def write_part() -> dict[str, str]:
+        checksums = {}
+        for file, content in _file_contents(components, training, rank=processes.rank):
+            checksums[file] = _write_file(folder / file, content)
+        if processes.is_main:
+            content = json.dumps(state, indent=1).encode()
+            checksums[STATE] = _write_file(folder / STATE, content)
+        return checksums
+
+    files: dict[str, str] = {}
+    for checksums in _on_all_ranks(processes, write_part):
+        files |= checksums
+    return files
+
+
+def _finish(
+    temporary: Path,
+    path: Path,
+    manifest: Mapping[str, Any],
+    processes: Processes,
+) -> None:
+    """Write the manifest, sync the folder to disk and give it its name. Raises OSError."""
+
+    def write_manifest() -> None:
+        content = json.dumps(with_checksum(manifest), indent=1)
+        _write_file(temporary / MANIFEST, content.encode())
+        sync_folder(temporary)
+        _rename(temporary, path)
+        sync_folder(path.parent)
+
+    _on_all_ranks(processes, write_manifest if processes.is_main else None)
 
 
 def _not_written(path: Path, error: OSError) -> str:
@@ -312,7 +340,10 @@ def _file_contents(
 
 
 def _serialize(tensors: Mapping[str, Tensor]) -> bytes:
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    contiguous = {}
+    for name, tensor in tensors.items():
+        contiguous[name] = tensor.detach().cpu().contiguous()
+    return save(contiguous)
 
 
 def _write_file(path: Path, content: bytes) -> str:
@@ -380,7 +411,8 @@ def prune(folder: Path, *, keep: int) -> None:
         try:
             _remove_folder(path)
         except OSError as error:
-            raise CheckpointError(f"{path}: cannot be removed: {error.strerror or error}") from None
+            reason = error.strerror or error
+            raise CheckpointError(f"{path}: cannot be removed: {reason}") from None
 
 
 def _remove_folder(path: Path) -> None:

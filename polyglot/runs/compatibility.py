@@ -108,12 +108,10 @@ def _component_difference(
         listed = abbreviate(names, shown=SHOWN)
         return f"the model: only one of the two has {listed} in {component}"
     for name, parameter in parameters.items():
-        shape = stored[name].shape
-        if shape != parameter.shape:
-            is_vocabulary = shape[1:] == parameter.shape[1:] and parameter.shape[0] in sizes
+        stored_shape = tuple(stored[name].shape)
+        shape = tuple(parameter.shape)
+        if stored_shape != shape:
+            is_vocabulary = stored_shape[1:] == shape[1:] and shape[0] in sizes
             part = "the vocabularies" if is_vocabulary else "the model"
-            return (
-                f"{part}: {name} of {component} has shape {tuple(shape)}, "
-                f"here {tuple(parameter.shape)}"
-            )
+            return f"{part}: {name} of {component} has shape {stored_shape}, here {shape}"
     return None

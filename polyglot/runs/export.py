@@ -31,17 +31,19 @@ def export(
     """
     chosen = run.choose_checkpoints(checkpoint)
     names = _matching_names(chosen[-1].components, components)
-    new = Run.create(run.config.model_copy(update={"run": str(place)}))
+    config = run.config.model_copy(update={"run": str(place)})
+    new = Run.create(config)
     with new.lock(), new.remove_on_error():
         for language in _languages_of(names, run.config):
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
         if run.symbols_file.is_file():
             shutil.copyfile(run.symbols_file, new.symbols_file)
         steps = [member.step for member in chosen]
+        means = {name: average_component(chosen, name) for name in names}
         checkpoints.write(
             new.checkpoints,
             step=steps[-1],
-            components={name: average_component(chosen, name) for name in names},
+            components=means,
             training={},
             state={"taken_from": {"run": run.path.name, "steps": steps}},
             configuration=new.built_from,

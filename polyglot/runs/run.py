@@ -142,22 +142,23 @@ class Run:
         for key in keys:
             path = tuple(key.split("."))
             if path[0] in BUILT_FROM:
-                problems.append(
-                    Problem(
-                        path,
-                        "cannot change, the run was built from it; leave it out, "
-                        "or choose a new run=… without --resume",
-                    )
+                problem = Problem(
+                    path,
+                    "cannot change, the run was built from it; leave it out, "
+                    "or choose a new run=… without --resume",
                 )
+                problems.append(problem)
         return problems
 
     def _fixed_changes(self, config: Config) -> list[str]:
         """Describe the changes of settings that the run was built from."""
-        before = self.config.model_dump(include=set(BUILT_FROM))
-        after = config.model_dump(include=set(BUILT_FROM))
+        keys = set(BUILT_FROM)
+        before = self.config.model_dump(include=keys)
+        after = config.model_dump(include=keys)
         changes = []
         for key in sorted(different_keys(before, after)):
-            changes.append(f"{key} was {format_value(value_at(before, key))}")
+            value = format_value(value_at(before, key))
+            changes.append(f"{key} was {value}")
         if set(config.pairs) != set(self.config.pairs):
             pairs = ", ".join(sorted(map(str, self.config.pairs)))
             changes.append(f"the pairs of schedule were {pairs}")
@@ -178,7 +179,9 @@ class Run:
             raise CheckpointError(
                 f"{self.path}: is a file, and a run is a folder; choose another name with run=…"
             )
-        if not self.path.is_dir() or all(map(_is_leftover, self.path.iterdir())):
+        if not self.path.is_dir():
+            return None
+        if all(map(_is_leftover, self.path.iterdir())):
             return None
         if not self.config_file.exists():
             return f"{self.path}: exists, but is not a run; choose another with run=…, or remove it"
@@ -356,15 +359,18 @@ class Run:
 
         Checkpoints of the first versions store a hash of all settings.
         """
-        if isinstance(stored, str):
-            return [] if stored == self._settings_hash() else ["model, pairs or vocabularies"]
-        return different_settings(stored, self.built_from)
+        if not isinstance(stored, str):
+            return different_settings(stored, self.built_from)
+        if stored == self._settings_hash():
+            return []
+        return ["model, pairs or vocabularies"]
 
     def _settings_hash(self) -> str:
         """Return the hash as the first versions did, with the model settings of `config.yaml`."""
-        model = read_yaml(self.config_file).get("model")
-        settings = json.dumps({**self.built_from, "model": model}, sort_keys=True)
-        return hashlib.sha256(settings.encode()).hexdigest()
+        settings = dict(self.built_from)
+        settings["model"] = read_yaml(self.config_file).get("model")
+        content = json.dumps(settings, sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _is_leftover(path: Path) -> bool:

@@ -12,5 +12,9 @@ def steps(folder: Path) -> list[int]:
     """Return the steps that have a checkpoint, in ascending order."""
     if not folder.is_dir():
         return []
-    matches = [NAME.fullmatch(path.name) for path in folder.glob("step-*")]
-    return sorted(int(match[1]) for match in matches if match)
+    numbers = []
+    for path in folder.glob("step-*"):
+        match = NAME.fullmatch(path.name)
+        if match:
+            numbers.append(int(match[1]))
+    return sorted(numbers)
