@@ -156,6 +156,50 @@ def resume_warnings(
         )
 
 
+def validation_warning(
+    progress: Mapping[str, Any],
+    stored: Mapping[str, Any] | None,
+    present: Mapping[str, Any] | None,
+) -> str | None:
+    """Sentence about another validation than at the checkpoint; None if the results compare.
+
+    progress: that of the checkpoint. stored, present: criterion and fingerprints of the text by
+    pair; None for a run without validation text, and in older checkpoints.
+    """
+    if not stored or not present or stored == present:
+        return None
+
+    changes = []
+    old_texts = stored["texts"]
+    new_texts = present["texts"]
+    if stored["by"] != present["by"]:
+        changes.append(f"validation.best_by was {stored['by']} and is {present['by']}")
+    else:
+        added = [pair for pair in new_texts if pair not in old_texts]
+        removed = [pair for pair in old_texts if pair not in new_texts]
+        changed = [
+            pair for pair in new_texts if new_texts[pair] != old_texts.get(pair, new_texts[pair])
+        ]
+        if changed:
+            changes.append(f"the validation text of {abbreviate(changed)} has changed")
+        if added:
+            changes.append(f"the validation has new pairs: {abbreviate(added)}")
+        if removed:
+            changes.append(f"the validation is without {abbreviate(removed)}")
+    if not changes:  # the same in another order
+        return None
+
+    sentence = f"{' and '.join(changes)} since this checkpoint; other validation starts anew: "
+    best = progress.get("best")
+    if not best:
+        return f"{sentence}patience counts from here"
+    return (
+        f"{sentence}patience counts from here, and {best['by']} {best['value']:.3f} of step "
+        f"{best['step']} is not compared with it; that checkpoint stays the best one until the "
+        "next validation"
+    )
+
+
 def _layout_warnings(
     run: Run,
     state: Mapping[str, Any],

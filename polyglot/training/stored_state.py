@@ -49,6 +49,14 @@ class StoredLayout(BaseModel):
     placement: str
 
 
+class StoredValidation(BaseModel):
+    """Validation that the best value belongs to."""
+
+    by: str
+    texts: dict[str, str]
+    """fingerprint of the validation text by pair"""
+
+
 class StoredState(BaseModel):
     """Content of `training.json`; older versions lack the fields with a default."""
 
@@ -62,6 +70,7 @@ class StoredState(BaseModel):
     division: StoredLayout | None = None
     """layout of the sampling; the file format keeps this old name"""
     scaler: dict[str, Any] | None = None
+    validation: StoredValidation | None = None
 
 
 STORED_STATE = TypeAdapter(StoredState)

@@ -26,6 +26,7 @@ from polyglot.training.resume import (
     StreamChanges,
     load_training_state,
     resume_warnings,
+    validation_warning,
 )
 
 logger = logging.getLogger("polyglot")
@@ -106,8 +107,12 @@ class TrainState:
         streams: Streams,
         placement: Placement,
         processes: Processes,
+        validation_texts: Mapping[str, str] | None = None,
     ) -> None:
-        """model, streams: those of this process."""
+        """model, streams: those of this process.
+
+        validation_texts: fingerprint of the validation text by pair; None without validation.
+        """
         self.run = run
         self.model = model
         self.parameters = model.component_parameters()
@@ -117,6 +122,11 @@ class TrainState:
         self.streams = streams
         self.placement = placement
         self.processes = processes
+        self.validation: dict[str, Any] | None = None
+        """criterion of the best checkpoint and fingerprints of its text"""
+        if validation_texts is not None:
+            best_by = run.config.validation.best_by
+            self.validation = {"by": best_by, "texts": dict(validation_texts)}
         self.progress = Progress()
         self.saved_step: int | None = None
         """step of the last checkpoint that was written or restored"""
@@ -169,6 +179,7 @@ class TrainState:
             "optimizer": config.optimizer.type,
             "division": asdict(layout),  # an old name, which the file format keeps
             "scaler": scaler and scaler.state_dict(),
+            "validation": self.validation,
         }
 
     def _gather_streams(self) -> tuple[dict[str, Position], dict[str, str]]:
@@ -234,6 +245,7 @@ class TrainState:
         self.progress = Progress.from_dict(state["progress"])
         self.saved_step = self.progress.step
         self._restore_best_mark()
+        self._compare_validation(state, checkpoint)
         changes = self._restore_streams(state)
         warnings = resume_warnings(self.run, state, self.processes.world_size, changes)
         for warning in warnings:
@@ -268,6 +280,14 @@ class TrainState:
         exists = best["step"] in checkpoints.steps(folder)
         if exists and best["step"] != checkpoints.best_step(folder):
             checkpoints.mark_best(folder, best)
+
+    def _compare_validation(self, state: Mapping[str, Any], checkpoint: Checkpoint) -> None:
+        """Forget the best validation and the patience if this validation is another one."""
+        warning = validation_warning(state["progress"], state.get("validation"), self.validation)
+        if warning:
+            self.progress.best = None
+            self.progress.validations_since_best = 0
+            logger.warning(f"{checkpoint.path}: {warning}")
 
     def _restore_streams(self, state: Mapping[str, Any]) -> StreamChanges:
         """Move every stream to its position; returns what changed in the text of any rank."""

@@ -36,7 +36,7 @@ from polyglot.training.train_state import (
     last_checkpoint_message,
 )
 from polyglot.training.training_log import TrainingLog
-from polyglot.training.validation import ValidationResult
+from polyglot.training.validation import ValidationPass, ValidationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ class Trainer:
             streams=streams,
             placement=placement,
             processes=processes,
+            validation_texts=validate.texts if isinstance(validate, ValidationPass) else None,
         )
         self.received_signal = 0
         """number of the signal that asked to stop, 0 if there was none"""

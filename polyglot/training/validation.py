@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -51,6 +53,18 @@ class ValidationResult:
         return mean(translation_losses or self.losses.values())
 
 
+@dataclass(frozen=True)
+class ValidationPass:
+    """Function that validates the model of a run, and the text that decides the best checkpoint."""
+
+    validate: Callable[[], ValidationResult]
+    texts: Mapping[str, str]
+    """fingerprint of the text of each pair whose result decides"""
+
+    def __call__(self) -> ValidationResult:
+        return self.validate()
+
+
 class Validator:
     """Prepares the validation of a run; called with a model, returns a function for one pass."""
 
@@ -59,7 +73,7 @@ class Validator:
         self.run = run
         self.processes = processes
 
-    def __call__(self, model: TranslationModel) -> Callable[[], ValidationResult] | None:
+    def __call__(self, model: TranslationModel) -> ValidationPass | None:
         """Read the validation text; None if the run has none.
 
         Tasks and pairs without validation text are left out. Raises DataError if that leaves no
@@ -99,7 +113,11 @@ class Validator:
                 bleu={str(pair): value for pair, value in scores.items()},
             )
 
-        return validate
+        deciding_pairs = [task.pair for task in tasks]
+        if config.validation.best_by == "bleu":
+            deciding_pairs = bleu_pairs
+        texts = {str(pair): _fingerprint(text.lines(pair)) for pair in deciding_pairs}
+        return ValidationPass(validate, texts)
 
     def _sampled_tasks(self) -> list[Task]:
         """At most `validation.tasks` tasks, drawn from the seed; the same in every pass."""
@@ -177,3 +195,11 @@ class Validator:
         is_lowercase = any(step.type == "lowercase" for step in text_steps)
         measure = Measure("bleu", "lowercased" if is_lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value
+
+
+def _fingerprint(text: tuple[list[str], list[str]]) -> str:
+    """SHA-256 of the sentences of a pair, independent of the files that hold them."""
+    digest = hashlib.sha256()
+    for lines in text:
+        digest.update(json.dumps(lines).encode())
+    return digest.hexdigest()
