@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING
 import numpy
 
 from polyglot.core.errors import DataError
-from polyglot.data.arrays import Indices, Lengths, PieceIds
+from polyglot.data.arrays import Indices, Lengths, Mask, PieceIds
 from polyglot.data.cache import cached_dataset, fingerprint
+from polyglot.data.content_filters import (
+    DUPLICATE,
+    OTHER_LANGUAGE,
+    Hashes,
+    duplicates,
+    pair_hashes,
+    sentence_hashes,
+    text_in_other_language,
+)
 from polyglot.data.corpora import Corpora, ParallelText
 from polyglot.data.dataset_fingerprint import dataset_fingerprint
 from polyglot.data.filters import FilterConfig, dropped_suffix, filter_pairs
 from polyglot.tasks.batch import Batch
-from polyglot.tasks.pairs import Task
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 
@@ -167,10 +176,23 @@ class TaskDataset:
             numpy.concatenate(target_lengths),
             filters,
             name=f"{self.task.name} ({names})",
+            content=self._content_masks(filters),
         )
         ends = numpy.cumsum([len(lengths) for lengths in source_lengths])
         masks = numpy.split(kept, ends[:-1])
         return [numpy.flatnonzero(mask) for mask in masks]
+
+    def _content_masks(self, filters: FilterConfig) -> dict[str, Mask]:
+        """Pairs of all corpora that the filters of the content drop, by reason."""
+        masks: dict[str, Mask] = {}
+        if filters.remove_duplicates:
+            hashes = [corpus.pair_hashes() for corpus in self._corpora]
+            masks[DUPLICATE] = duplicates(numpy.concatenate(hashes))
+        if filters.max_other_language is not None:
+            limit = filters.max_other_language
+            others = [corpus.in_other_language(self.task.pair, limit) for corpus in self._corpora]
+            masks[OTHER_LANGUAGE] = numpy.concatenate(others)
+        return masks
 
 
 class _TokenizedCorpus:
@@ -197,6 +219,17 @@ class _TokenizedCorpus:
         else:
             self.source = _tokenize(text.source, source_vocabulary, source)
             self.target = _tokenize(text.target, target_vocabulary, target)
+
+    def pair_hashes(self) -> Hashes:
+        """Hash of the pieces of each pair, (N,)."""
+        return pair_hashes(self.source.hashes(), self.target.hashes())
+
+    def in_other_language(self, pair: LanguagePair, limit: float) -> Mask:
+        """True on pairs with a side that is identified as another language, (N,)."""
+        other = text_in_other_language(self.text.source, pair.source, limit)
+        if pair.is_copy:
+            return other
+        return other | text_in_other_language(self.text.target, pair.target, limit)
 
 
 class TokenizedText:
@@ -238,6 +271,13 @@ class TokenizedText:
     def arrays(self) -> list[PieceIds]:
         """Full content: the length of every row, then all pieces in order."""
         return [self.lengths, *self._pieces]
+
+    def hashes(self) -> Hashes:
+        """Hash of the pieces of each row, (N,)."""
+        hashes = []
+        for pieces, starts in zip(self._pieces, self._starts, strict=True):
+            hashes.append(sentence_hashes(pieces, starts))
+        return numpy.concatenate(hashes)
 
     def __getitem__(self, row: int) -> PieceIds:
         chunk = int(numpy.searchsorted(self._first_rows, row, side="right")) - 1

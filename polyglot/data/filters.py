@@ -1,4 +1,4 @@
-"""Filters on the lengths of sentence pairs; dropped pairs are counted by reason."""
+"""Filters of sentence pairs: lengths, duplicates, language; dropped pairs are counted by reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polyglot.data.arrays import Lengths, Mask
 
 
 class FilterConfig(ComponentConfig):
-    """Bounds on the lengths of a sentence pair, in pieces of the vocabulary."""
+    """Sentence pairs that are used; lengths are in pieces of the vocabulary."""
 
     min_length: int = Field(default=1, ge=0)
     """The shortest sentence on either side; 0 keeps pairs with an empty side."""
@@ -25,6 +25,24 @@ class FilterConfig(ComponentConfig):
     """Largest ratio of the longer side to the shorter side, or null for any; 9 is the value of
     Moses' clean-corpus-n.perl."""
 
+    remove_duplicates: bool = False
+    """Use only the first of equal sentence pairs of a task, compared after preprocessing. In
+    streamed text: the first of those that are in memory together (`batching.buffer`)."""
+
+    max_other_language: float | None = Field(default=None, ge=0, le=1)
+    """Leave out pairs with a side that py3langid identifies as another language with a larger
+    probability than this; 0.5 suits most text. The default null identifies no languages."""
+
+    @property
+    def description(self) -> str:
+        """Text that changes if the filters select other pairs."""
+        unused = set()  # absent from the positions of old checkpoints
+        if not self.remove_duplicates:
+            unused.add("remove_duplicates")
+        if self.max_other_language is None:
+            unused.add("max_other_language")
+        return self.model_dump_json(exclude=unused)
+
 
 def filter_pairs(
     source_lengths: Lengths,
@@ -32,12 +50,13 @@ def filter_pairs(
     config: FilterConfig,
     *,
     name: str,
+    content: Mapping[str, Mask] | None = None,
 ) -> tuple[Mask, dict[str, int]]:
     """Apply the filters as `apply_filters` does; raises DataError if no pair is kept.
 
     name: the text, for the message.
     """
-    kept, dropped = apply_filters(source_lengths, target_lengths, config)
+    kept, dropped = apply_filters(source_lengths, target_lengths, config, content=content)
     total = len(kept)
     if kept.any():
         return kept, dropped
@@ -55,11 +74,15 @@ def apply_filters(
     source_lengths: Lengths,
     target_lengths: Lengths,
     config: FilterConfig,
+    *,
+    content: Mapping[str, Mask] | None = None,
 ) -> tuple[Mask, dict[str, int]]:
     """Find the sentence pairs that every filter keeps.
 
     Lengths (N,), (N,) -> True on kept pairs (N,), and the number of dropped pairs by reason. A
     pair with several reasons counts for the first.
+
+    content: pairs to drop because of their content, by reason, as `content_filters` finds them.
     """
     shorter = numpy.minimum(source_lengths, target_lengths)
     longer = numpy.maximum(source_lengths, target_lengths)
@@ -71,6 +94,7 @@ def apply_filters(
         "too short": shorter < config.min_length,
         "too long": longer > config.max_length,
         "ratio": longer > max_ratio * numpy.maximum(shorter, 1),
+        **(content or {}),
     }
 
     kept = numpy.ones(len(source_lengths), dtype=bool)

@@ -10,8 +10,14 @@ from itertools import islice
 import numpy
 
 from polyglot.core.errors import DataError, pluralize
-from polyglot.data.arrays import Lengths, PieceIds
+from polyglot.data.arrays import Lengths, Mask, PieceIds
 from polyglot.data.cache import fingerprint
+from polyglot.data.content_filters import (
+    DUPLICATE,
+    OTHER_LANGUAGE,
+    in_other_language,
+    repeated_pairs,
+)
 from polyglot.data.corpora import Corpora, StreamedText
 from polyglot.data.filters import (
     FilterConfig,
@@ -189,6 +195,7 @@ class Pool:
         self.rows_read = 0
         """including dropped pairs"""
         self.dropped: Counter[str] = Counter()
+        self._seen_pairs: set[tuple[bytes, bytes]] = set()
 
     @property
     def source_lengths(self) -> Lengths:
@@ -209,6 +216,7 @@ class Pool:
                 _lengths(sources),
                 _lengths(targets),
                 self._dataset.filters,
+                content=self._content_masks(source_lines, target_lines, sources, targets),
             )
             for number in numpy.flatnonzero(kept).tolist():
                 corpus, shard, row, _, _ = rows[number]
@@ -218,6 +226,27 @@ class Pool:
             self.rows_read += len(rows)
             self.dropped.update(dropped)
             count -= len(rows)
+
+    def _content_masks(
+        self,
+        source_lines: Sequence[str],
+        target_lines: Sequence[str],
+        sources: Sequence[PieceIds],
+        targets: Sequence[PieceIds],
+    ) -> dict[str, Mask]:
+        """Pairs that the filters of the content drop, by reason."""
+        filters = self._dataset.filters
+        pair = self._dataset.task.pair
+        masks: dict[str, Mask] = {}
+        if filters.remove_duplicates:
+            masks[DUPLICATE] = repeated_pairs(sources, targets, self._seen_pairs)
+        if filters.max_other_language is not None:
+            limit = filters.max_other_language
+            other = in_other_language(source_lines, pair.source, limit)
+            if not pair.is_copy:
+                other |= in_other_language(target_lines, pair.target, limit)
+            masks[OTHER_LANGUAGE] = other
+        return masks
 
     def _next_rows(self, count: int) -> list[Row]:
         size = min(count, LARGEST_PORTION)

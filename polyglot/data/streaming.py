@@ -84,7 +84,7 @@ class StreamedBatches:
         for key, text in self.dataset.texts_by_key.items():
             weights.append(f"{key} {text.weight}")
         batching = self.config.model_dump_json()
-        filters = self.dataset.filters.model_dump_json()
+        filters = self.dataset.filters.description
         return fingerprint(self.seed, batching, filters, self.fingerprint, *weights)[:16]
 
     @property
@@ -220,7 +220,7 @@ class StreamedBatches:
             self._pool.target_lengths,
             self.config,
             seed=self.seed,
-            task_name=f"{self.name}/{self.reader}/{self.readers}",
+            task_name=f"{self.name}/{self.reader_index}/{self.reader_count}",
             epoch=self._pool_start["pool"],
         )
         rows_read = self._pool_start["seen"] + self._pool.rows_read

@@ -10,10 +10,9 @@ from polyglot import phrasebook
 from polyglot.evaluation.output_errors import (
     OutputErrors,
     has_loop,
-    identifier_codes,
-    identify_languages,
     measure_output_errors,
 )
+from polyglot.text.language_identification import identifier_codes, identify_languages
 
 SOURCES = [
     "Der alte Bauer schläft in der Küche.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,14 @@ class Corpus(ABC):
         """How often its sentences are used in an epoch: twice with 2; with 0.5, a random half of
         them is used once. In a task with streamed text: the ratio of its sentences to those of the
         other corpora, whatever their sizes."""
+
+        monolingual: bool = False
+        """The text of each language stands alone: it is used for copies (`de-de`) and vocabularies,
+        and its files need not be parallel."""
+
+        def text_settings(self, *, exclude: Set[str] = frozenset()) -> str:
+            """The settings that determine the sentences, as JSON: a key of cached text."""
+            return self.model_dump_json(exclude={"weight", "monolingual", *exclude})
 
     first_line = 1
     """Line of the first sentence in the file, for messages."""
@@ -72,6 +80,13 @@ class Corpus(ABC):
         For a copy, both are all text of the language. Raises DataError if it cannot be used.
         """
 
+    def served_pairs(self) -> set[LanguagePair]:
+        """Language pairs that the corpus is used for: of monolingual text, copies only."""
+        pairs = self.pairs()
+        if self.config.monolingual:
+            pairs = {pair for pair in pairs if pair.is_copy}
+        return pairs
+
     @property
     def is_streamed(self) -> bool:
         """True if the text is read during training and not cached."""
@@ -79,7 +94,7 @@ class Corpus(ABC):
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         """Text of a pair in parts that can be streamed; cached text is a single part."""
-        label = self.config.model_dump_json(exclude={"weight"})
+        label = self.config.text_settings()
         shard = table_shard(
             self.location(pair),
             self.text(pair),

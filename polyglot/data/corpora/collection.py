@@ -67,7 +67,7 @@ class Corpora:
         with_text = set()
         for corpus in self._corpora:
             if not corpus.problems():
-                with_text |= {pair.source for pair in corpus.pairs()}
+                with_text |= {pair.source for pair in corpus.served_pairs()}
 
         messages = []
         for language in self.languages:
@@ -102,7 +102,7 @@ class Corpora:
 
     def pairs(self) -> set[LanguagePair]:
         """Language pairs with text in at least one corpus."""
-        return set().union(*(corpus.pairs() for corpus in self._corpora))
+        return set().union(*(corpus.served_pairs() for corpus in self._corpora))
 
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
         """Cached text of a pair, by corpus. Raises DataError if no corpus has text for it."""
@@ -121,7 +121,7 @@ class Corpora:
 
     def is_streamed(self, pair: LanguagePair) -> bool:
         """True if at least one corpus with text for the pair is streamed."""
-        return any(corpus.is_streamed for corpus in self._corpora if pair in corpus.pairs())
+        return any(corpus.is_streamed for corpus in self._corpora if pair in corpus.served_pairs())
 
     def streamed(self, pair: LanguagePair) -> list[StreamedText]:
         """Text of a pair to be streamed, by corpus. Raises DataError if no corpus has any."""
@@ -147,12 +147,12 @@ class Corpora:
         """Yield all text of a language, each file once; of streamed corpora the first sentences."""
         copy = LanguagePair(language, language)
         for corpus in self._corpora:
-            if copy in corpus.pairs():
+            if copy in corpus.served_pairs():
                 for sentence, _ in self._corpus_lines(corpus, copy):
                     yield sentence
 
     def _corpora_with(self, pair: LanguagePair) -> list[Corpus]:
-        corpora = [corpus for corpus in self._corpora if pair in corpus.pairs()]
+        corpora = [corpus for corpus in self._corpora if pair in corpus.served_pairs()]
         if not corpora:
             pairs = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(

@@ -279,7 +279,7 @@ class TableFile(TableCorpus):
 
     def _read(self) -> Dataset:
         columns = self.columns()
-        settings = self.config.model_dump_json(exclude={"weight", "streaming"})
+        settings = self.config.text_settings(exclude={"streaming"})
         name = fingerprint(
             "table",
             VERSION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,11 +126,10 @@ class TextCorpus(Corpus):
             else:
                 self._missing_files[language] = self.folder / name
 
-        for source in files:
-            for target in files:
-                if source != target:
-                    pair = LanguagePair(source, target)
-                    self._pair_files[pair] = self._match_sides(files[source], files[target])
+        if not self.config.monolingual:
+            for source, target in permutations(files, 2):
+                pair = LanguagePair(source, target)
+                self._pair_files[pair] = self._match_sides(files[source], files[target])
         for language, matched in files.items():
             self._language_files[language] = list(matched.values())
 
