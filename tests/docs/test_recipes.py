@@ -115,6 +115,18 @@ def test_tests_of_the_recipes_pass(project):
     assert "passed" in run(project, "-m", "pytest", "-p", "no:cacheprovider", "-v", *files)
 
 
+@pytest.mark.parametrize("page", RECIPES)
+def test_training_commands_of_the_recipes_have_no_errors(page, project):
+    for block in blocks("bash", page=page):
+        for line in block.text.splitlines():
+            if line.startswith("polyglot train phrasebook"):
+                # The configuration is checked before any data is read.
+                overrides = shlex.split(line)[3:]
+                program = "import sys; from polyglot.config.loading import load_config; "
+                program += "load_config('phrasebook', sys.argv[1:])"
+                run(project, "-c", program, *overrides)
+
+
 @pytest.mark.slow
 def test_contracts_of_the_recipes_pass(project):
     commands = [arguments for arguments in pytest_commands() if "-k" in arguments]
