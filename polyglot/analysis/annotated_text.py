@@ -105,7 +105,8 @@ def split_into_pieces(
 
 
 def batches(
-    sentences: Iterable[AnnotatedSentence], device: torch.device
+    sentences: Iterable[AnnotatedSentence],
+    device: torch.device,
 ) -> Iterator[tuple[list[AnnotatedSentence], Tensor, Tensor]]:
     """Yield sentences of similar length with tokens (B, S) and mask (B, S), longest first.
 

@@ -113,7 +113,8 @@ def count_correct(
 
 
 def recall_table(
-    results: Mapping[str, Sequence[tuple[float, float]]], sizes: Sequence[int]
+    results: Mapping[str, Sequence[tuple[float, float]]],
+    sizes: Sequence[int],
 ) -> Table:
     """Return the table of `precision_and_recall`. results: by selector, for each size."""
     head = ["words"]

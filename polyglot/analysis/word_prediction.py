@@ -183,7 +183,8 @@ def _recall(
 
 
 def _by_size(
-    results: Mapping[str, Sequence[tuple[float, float]]], sizes: Sequence[int]
+    results: Mapping[str, Sequence[tuple[float, float]]],
+    sizes: Sequence[int],
 ) -> dict[str, dict[str, tuple[float, float]]]:
     names = list(map(str, sizes))
     by_size = {}

@@ -247,7 +247,11 @@ def _check_options(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _analyse_run(
-    request: Request, options: PageOptions, *, checkpoint: str, device: str | None
+    request: Request,
+    options: PageOptions,
+    *,
+    checkpoint: str,
+    device: str | None,
 ) -> None:
     """Analyse one run, print the page, and write it to the run directory."""
     from rich.markdown import Markdown
@@ -302,7 +306,10 @@ def _build_page(run: Run, translator: Translator, request: Request, options: Pag
 
 
 def _choose_language(
-    run: Run, translator: Translator, request: Request, options: PageOptions
+    run: Run,
+    translator: Translator,
+    request: Request,
+    options: PageOptions,
 ) -> str:
     """Return the language of the option, of the first example, or the first possible one."""
     if options.language:
@@ -316,7 +323,10 @@ def _choose_language(
 
 
 def _first_possible_language(
-    run: Run, translator: Translator, request: Request, options: PageOptions
+    run: Run,
+    translator: Translator,
+    request: Request,
+    options: PageOptions,
 ) -> str:
     """Return the first language whose component has what the analysis needs.
 

@@ -133,7 +133,9 @@ def embed(
 
 
 def _check_language_source(
-    language: str | None, language_column: int | None, text_column: int
+    language: str | None,
+    language_column: int | None,
+    text_column: int,
 ) -> None:
     if (language is None) == (language_column is None):
         raise ConfigError(
@@ -146,7 +148,13 @@ def _check_language_source(
 
 
 def _write_vectors(
-    encoded_chunks, output: Path, *, size: int, precision: str, total: int | None, place: str
+    encoded_chunks,
+    output: Path,
+    *,
+    size: int,
+    precision: str,
+    total: int | None,
+    place: str,
 ) -> tuple[int, int]:
     """Write the vectors, and return the number of lines and of blank lines.
 
@@ -289,7 +297,11 @@ def similar(
 
 
 def _load_encoder(
-    path: Path, languages: list[str] | None, *, checkpoint: str, device: str | None
+    path: Path,
+    languages: list[str] | None,
+    *,
+    checkpoint: str,
+    device: str | None,
 ) -> Translator:
     """Load the encoders of these languages, default all.
 

@@ -114,7 +114,9 @@ def evaluate(
 
 
 def _result_folder(
-    protocol: str, ensemble_members: Sequence[Run], search: dict[str, object]
+    protocol: str,
+    ensemble_members: Sequence[Run],
+    search: dict[str, object],
 ) -> str:
     """Folder below `evaluation` of the first run; different members or settings have their own."""
     from polyglot.evaluation.protocol import folder_name
@@ -126,7 +128,11 @@ def _result_folder(
 
 
 def _load_translator(
-    runs: Sequence[Run], ensemble: bool, *, checkpoint: str, device: str | None
+    runs: Sequence[Run],
+    ensemble: bool,
+    *,
+    checkpoint: str,
+    device: str | None,
 ) -> Translator | EnsembleTranslator:
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator

@@ -93,7 +93,11 @@ def experiment(
 
 
 def _run_experiment(
-    settings: Experiment, folder: Path, *, size: str | None, parallel: int
+    settings: Experiment,
+    folder: Path,
+    *,
+    size: str | None,
+    parallel: int,
 ) -> Results:
     from polyglot.experiments import run_experiment
     from polyglot.experiments.launcher import TrainingLauncher

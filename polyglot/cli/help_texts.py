@@ -16,7 +16,11 @@ class HelpLayout:
     """Mixin for a command whose epilog holds its examples, one per line."""
 
     def __init__(
-        self, *arguments: Any, help: str | None, epilog: str | None, **settings: Any
+        self,
+        *arguments: Any,
+        help: str | None,
+        epilog: str | None,
+        **settings: Any,
     ) -> None:
         super().__init__(*arguments, help=_join_lines(help or ""), **settings)
         self.examples = (epilog or "").splitlines()

@@ -148,7 +148,11 @@ def _missing_inputs(config: Config) -> list[Problem]:
 
 
 def _train(
-    run: Run, processes: Processes, *, resume: bool = False, provisional_config: bool = False
+    run: Run,
+    processes: Processes,
+    *,
+    resume: bool = False,
+    provisional_config: bool = False,
 ) -> Trainer:
     """Train from the beginning, or from the last checkpoint.
 

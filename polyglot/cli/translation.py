@@ -174,7 +174,10 @@ def translate(
 
 
 def _print_translations(
-    hypotheses: Sequence[Sequence[Translation]], count: int, *, with_scores: bool
+    hypotheses: Sequence[Sequence[Translation]],
+    count: int,
+    *,
+    with_scores: bool,
 ) -> int:
     """Print the translations of a portion, and return the number of lines printed so far.
 
@@ -214,7 +217,8 @@ def _too_long_message(files: Files, portion: Portion, count: int) -> str:
 
 
 def _split_runs_and_files(
-    paths: Sequence[Path], sources: Sequence[str]
+    paths: Sequence[Path],
+    sources: Sequence[str],
 ) -> tuple[list[Path], Files]:
     """Return the runs among the paths, and the file of each source language.
 

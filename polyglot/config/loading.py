@@ -25,7 +25,10 @@ ExtraProblems = Callable[[Config], Iterable[Problem]]
 
 
 def load_config(
-    name: str | Path, overrides: Sequence[str] = (), *, extra_problems: ExtraProblems | None = None
+    name: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    extra_problems: ExtraProblems | None = None,
 ) -> Config:
     """Load a file or a preset, with `key.path=value` overrides.
 
@@ -104,7 +107,7 @@ def check_config(
     if config:
         problems += _consistency_problems(config, left_out)
         if problems and extra_problems:
-            problems += extra_problems(config)
+            problems += _independent(extra_problems(config), left_out)
     if problems:
         raise ConfigError(problems, where=where)
     return config
@@ -140,7 +143,8 @@ class _PartialConfig(Config):
 
 
 def _valid_part(
-    values: Mapping[str, Any], problems: Iterable[Problem]
+    values: Mapping[str, Any],
+    problems: Iterable[Problem],
 ) -> tuple[_PartialConfig | None, set[KeyPath]]:
     """Return the configuration without its invalid keys, and the paths that were left out.
 
@@ -182,11 +186,16 @@ def _without(values: Any, left_out: set[KeyPath], path: KeyPath = ()) -> Any:
 
 def _consistency_problems(config: Config, left_out: set[KeyPath]) -> list[Problem]:
     """Return the contradictions that do not depend on a key that was left out."""
-    problems = []
-    for problem in consistency_problems(config):
+    return _independent(consistency_problems(config), left_out)
+
+
+def _independent(problems: Iterable[Problem], left_out: set[KeyPath]) -> list[Problem]:
+    """Return the problems that do not depend on a key that was left out."""
+    independent = []
+    for problem in problems:
         if not any(problem.depends_on(path) for path in left_out):
-            problems.append(problem)
-    return problems
+            independent.append(problem)
+    return independent
 
 
 def _expand_schedule(value: Any) -> Any:

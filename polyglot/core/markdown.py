@@ -31,7 +31,10 @@ def bullet_list(items: Mapping[str, str]) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[Sequence[object]], *, words: Collection[str] = ()
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    words: Collection[str] = (),
 ) -> str:
     """Return a table. Columns are aligned to the right, except the first and those of text.
 

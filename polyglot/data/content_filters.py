@@ -71,7 +71,9 @@ def duplicates(hashes: Hashes) -> Mask:
 
 
 def repeated_pairs(
-    sources: Iterable[PieceIds], targets: Iterable[PieceIds], seen: set[tuple[bytes, bytes]]
+    sources: Iterable[PieceIds],
+    targets: Iterable[PieceIds],
+    seen: set[tuple[bytes, bytes]],
 ) -> Mask:
     """True on each pair that is equal to an earlier one or one in `seen`, to which it is added."""
     repeated = []

@@ -159,7 +159,9 @@ class StreamedDataset:
                 yield number, 0, 0, source, target
 
     def tokenize(
-        self, source_lines: Sequence[str], target_lines: Sequence[str]
+        self,
+        source_lines: Sequence[str],
+        target_lines: Sequence[str],
     ) -> tuple[list[PieceIds], list[PieceIds]]:
         """Preprocess and tokenize the two lines of each pair."""
         source = self._source_normaliser

@@ -186,7 +186,10 @@ class StreamedBatches:
         self._pool_start = self._next_start
 
     def _prepare_next_pool(
-        self, pool: int, rows_before: int, dropped_before: Mapping[str, int]
+        self,
+        pool: int,
+        rows_before: int,
+        dropped_before: Mapping[str, int],
     ) -> None:
         """Set up a pool from the present positions in the texts, without reading it."""
         positions = {}

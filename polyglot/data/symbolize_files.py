@@ -112,7 +112,8 @@ def _check_files(source: tuple[Path, str], target: tuple[Path | None, str], fold
 
 
 def _learning_pairs(
-    source: tuple[Path, str], target: tuple[Path, str]
+    source: tuple[Path, str],
+    target: tuple[Path, str],
 ) -> Iterator[tuple[str, str, str, str]]:
     source_file, source_language = source
     target_file, target_language = target
@@ -144,7 +145,9 @@ def _write_lines(outputs: Iterable[TextIO], lines: Iterable[str]) -> None:
 
 
 def _count_words(
-    statistics: StatisticsByLanguage, lines: Iterable[str | None], texts: Iterable[str]
+    statistics: StatisticsByLanguage,
+    lines: Iterable[str | None],
+    texts: Iterable[str],
 ) -> None:
     """Add one pair to the statistics; without a translation, only the source."""
     for (before, after), line, text in zip(statistics.values(), lines, texts):
@@ -171,7 +174,11 @@ def _parallel_lines(source: Path, target: Path | None) -> Iterator[tuple[str, st
 
 
 def desymbolize_lines(
-    blocks: Iterable[list[str]], rules: Path, *, language: str, place: str
+    blocks: Iterable[list[str]],
+    rules: Path,
+    *,
+    language: str,
+    place: str,
 ) -> Iterator[tuple[str, int]]:
     """Yield every line with its words, and the number of symbols without a rule.
 

@@ -62,7 +62,10 @@ class RestrictedVocabularyDecoder:
         return RestrictedState(state, self.words)
 
     def step(
-        self, tokens: Tensor, state: RestrictedState, memory: Memory
+        self,
+        tokens: Tensor,
+        state: RestrictedState,
+        memory: Memory,
     ) -> tuple[Tensor, RestrictedState]:
         """tokens (N,), numbered as in the search -> scores (N, K) and the next state."""
         words = state.words
@@ -74,7 +77,10 @@ class RestrictedVocabularyDecoder:
         return scores, state._replace(decoder_state=decoder_state)
 
     def reorder(
-        self, state: RestrictedState, rows: Tensor, sentences: Tensor | None
+        self,
+        state: RestrictedState,
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> RestrictedState:
         words = state.words
         if sentences is not None and words.dim() == 2:
@@ -83,7 +89,8 @@ class RestrictedVocabularyDecoder:
         return RestrictedState(decoder_state, words)
 
     def restore_tokens(
-        self, hypotheses_of_sentences: Sequence[Sequence[Hypothesis]]
+        self,
+        hypotheses_of_sentences: Sequence[Sequence[Hypothesis]],
     ) -> list[list[Hypothesis]]:
         """Replace the numbers of the restricted vocabulary by those of the whole vocabulary."""
         words = self.words.cpu()

@@ -130,7 +130,10 @@ def _lines(texts: Mapping[str, SourceText]) -> Iterator[_Line]:
 
 
 def _encode(
-    translator: Translator | EnsembleTranslator, portion: Sequence[_Line], *, size: int
+    translator: Translator | EnsembleTranslator,
+    portion: Sequence[_Line],
+    *,
+    size: int,
 ) -> list[_EncodedLine]:
     """Encode sentences, one source language after the other."""
     encoded = []
@@ -146,7 +149,10 @@ def _encode(
 
 
 def _encode_sentences(
-    translator: Translator, sentences: Sequence[SourceSentence], *, size: int
+    translator: Translator,
+    sentences: Sequence[SourceSentence],
+    *,
+    size: int,
 ) -> list[EncodedSources | None]:
     """Encode sentences of one language with one model, in batches; None for a blank sentence."""
     encodings: list[EncodedSources | None] = [None] * len(sentences)
@@ -158,7 +164,8 @@ def _encode_sentences(
 
 
 def _group_by_target(
-    encoded: Sequence[_EncodedLine], states: Mapping[Direction, _DirectionState]
+    encoded: Sequence[_EncodedLine],
+    states: Mapping[Direction, _DirectionState],
 ) -> dict[str, list[_EncodedLine]]:
     """Sentences to translate into each target language."""
     by_target: dict[str, list[_EncodedLine]] = {target: [] for _, target in states}

@@ -39,7 +39,11 @@ def cache_keys(
 
 
 def _translation_key(
-    plan: EvaluationPlan, route: Route, text: PairText, run: Run, parameters: str
+    plan: EvaluationPlan,
+    route: Route,
+    text: PairText,
+    run: Run,
+    parameters: str,
 ) -> str:
     """Hash of what the hypotheses depend on. The order of the values is a file format."""
     values: list[Any] = [

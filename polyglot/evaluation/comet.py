@@ -41,7 +41,10 @@ class Comet:
         self._signature = f"model:{name}|version:{version('unbabel-comet')}"
 
     def score(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[str],
+        sources: Sequence[str],
     ) -> Score:
         """Mean of all sentences, multiplied by 100 like all other scores."""
         rows = []

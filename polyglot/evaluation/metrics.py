@@ -36,7 +36,9 @@ def _chrf_with_words(*, lowercase: bool, tokenizer: str) -> Metric:
 
 
 def _ter(*, lowercase: bool, tokenizer: str) -> Metric:
-    metric = ResamplingTer(case_sensitive=not lowercase)  # the default of sacreBLEU ignores capitals
+    metric = ResamplingTer(
+        case_sensitive=not lowercase
+    )  # the default of sacreBLEU ignores capitals
     return split_words(metric, tokenizer)
 
 
@@ -81,7 +83,11 @@ class Scorer:
         )
 
     def score(
-        self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[str],
+        *,
+        resamples: int = 0,
     ) -> Score:
         """Score a text with one reference per sentence.
 

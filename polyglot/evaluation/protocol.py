@@ -226,7 +226,9 @@ class Protocol(ComponentConfig):
         return pairs
 
     def _copies(
-        self, pairs: Collection[LanguagePair], languages: Sequence[str]
+        self,
+        pairs: Collection[LanguagePair],
+        languages: Sequence[str],
     ) -> list[LanguagePair]:
         """Monolingual copies of all languages, or of those that are both source and target."""
         if "all" not in self.pairs:
@@ -265,7 +267,9 @@ def _kinds(patterns: Sequence[str]) -> set[str]:
 
 
 def _match_pattern(
-    pattern: str, languages: Sequence[str], translator: Translator | Directions
+    pattern: str,
+    languages: Sequence[str],
+    translator: Translator | Directions,
 ) -> list[LanguagePair]:
     """Pairs that match a pattern. Raises ConfigError for a pair without components."""
     try:

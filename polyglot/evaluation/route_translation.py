@@ -60,7 +60,8 @@ class RouteTranslator:
             self._translated[direction] = result
 
     def translate(
-        self, sources: Mapping[Route, list[str]]
+        self,
+        sources: Mapping[Route, list[str]],
     ) -> Iterator[tuple[Route, TranslatedText]]:
         """Translate the sources of each route; yield a route as soon as it is finished.
 

@@ -67,7 +67,9 @@ class MeanOverRuns:
         self.get_signature = metric.get_signature
 
     def _extract_corpus_statistics(
-        self, hypotheses: Sequence[tuple[str, ...]], references: Sequence[Sequence[str]]
+        self,
+        hypotheses: Sequence[tuple[str, ...]],
+        references: Sequence[Sequence[str]],
     ) -> NDArray[Any]:
         """Statistics of all runs side by side (sentences, runs × statistics)."""
         statistics = []

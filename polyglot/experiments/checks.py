@@ -41,7 +41,10 @@ def check_initialization(runs: Sequence[ExperimentRun], *, where: str) -> None:
 
 
 def check_texts(
-    runs: Sequence[ExperimentRun], protocol_of: Callable[[str], Protocol], *, source: str
+    runs: Sequence[ExperimentRun],
+    protocol_of: Callable[[str], Protocol],
+    *,
+    source: str,
 ) -> None:
     """Check the test text of every run, and the training text of every run to train.
 

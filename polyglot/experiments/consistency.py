@@ -14,7 +14,10 @@ Sizes = Mapping[str, SizeConfig]
 
 
 def check_systems(
-    systems: Systems, *, default_configs: Collection[str | None], figure: str
+    systems: Systems,
+    *,
+    default_configs: Collection[str | None],
+    figure: str,
 ) -> None:
     """Raise ValueError for a system without configuration, with wrong baseline or ensemble.
 

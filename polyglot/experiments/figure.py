@@ -99,7 +99,9 @@ def _shown_pairs(results: Results) -> list[LanguagePair]:
 
 
 def _scores(
-    results: Results, system: SystemResult, directions: Sequence[str]
+    results: Results,
+    system: SystemResult,
+    directions: Sequence[str],
 ) -> list[Spread | None]:
     """Score of each direction; None without a score."""
     scores: list[Spread | None] = []

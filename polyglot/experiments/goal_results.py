@@ -26,7 +26,11 @@ class GoalResult:
 
 
 def judge_goal(
-    goal: Goal, system: SystemResult, *, measure: Measure, pivot_comparison: Comparison
+    goal: Goal,
+    system: SystemResult,
+    *,
+    measure: Measure,
+    pivot_comparison: Comparison,
 ) -> GoalResult:
     """Judge a goal by the means over the seeds, rounded as on the page: 41.00 is at least 41.
 
@@ -61,7 +65,10 @@ def judge_goal(
 
 
 def _baseline_scores(
-    goal: Goal, system: SystemResult, ours: Mapping[str, float], pivot_comparison: Comparison
+    goal: Goal,
+    system: SystemResult,
+    ours: Mapping[str, float],
+    pivot_comparison: Comparison,
 ) -> dict[str, float]:
     """Scores of pivot translation or of the paper, for those of our directions that have one."""
     scores = {}

@@ -88,7 +88,11 @@ def run_experiment(
 
 
 def _train_missing_runs(
-    runs: Sequence[ExperimentRun], train: Train, *, parallel: int, log: Log
+    runs: Sequence[ExperimentRun],
+    train: Train,
+    *,
+    parallel: int,
+    log: Log,
 ) -> None:
     missing = [run for run in runs if not run.is_complete]
     numbers = iter(range(1, len(missing) + 1))
@@ -144,7 +148,11 @@ def _evaluate_systems(
 
 
 def _analyse_embeddings(
-    experiment: Experiment, runs: Sequence[ExperimentRun], *, folder: Path, log: Log
+    experiment: Experiment,
+    runs: Sequence[ExperimentRun],
+    *,
+    folder: Path,
+    log: Log,
 ) -> dict[str, Analysis]:
     """Measure the sentence embeddings of every run, if the experiment asks for it.
 
@@ -236,7 +244,11 @@ def protocol_of(system: str, experiment: Experiment) -> Protocol:
 
 
 def evaluate_system(
-    system: System, experiment: Experiment, *, folder: Path, progress: Progress
+    system: System,
+    experiment: Experiment,
+    *,
+    folder: Path,
+    progress: Progress,
 ) -> tuple[ScoreMatrix, TrainedRun]:
     """Evaluate a run or an ensemble; scores that exist in the folder are not computed again."""
     runs = [Run.open(run.path) for run in system.runs]

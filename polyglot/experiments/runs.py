@@ -156,7 +156,8 @@ def _existing_runs(name: str, system: SystemConfig) -> Iterator[ExperimentRun]:
 
 
 def _planned_trainings(
-    system: SystemConfig, default_seeds: Sequence[int]
+    system: SystemConfig,
+    default_seeds: Sequence[int],
 ) -> Iterator[tuple[int, LanguagePair | None]]:
     """Yield the seed of each run to train, with its pair if each pair has a separate model."""
     if not system.is_trained:
@@ -168,7 +169,12 @@ def _planned_trainings(
 
 
 def _run_to_train(
-    name: str, system: SystemConfig, *, seed: int, pair: LanguagePair | None, folder: Path
+    name: str,
+    system: SystemConfig,
+    *,
+    seed: int,
+    pair: LanguagePair | None,
+    folder: Path,
 ) -> ExperimentRun:
     folder_name = f"{slug(name)}-seed{seed}"
     if pair:

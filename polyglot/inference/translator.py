@@ -384,7 +384,9 @@ class Translator(SentenceEncoder):
         source_texts = []
         target_texts = []
         for source_line, target_line in zip(source_lines, target_lines):
-            source_text, target_text = source_steps.apply_to_pair(source_line, target_steps, target_line)
+            source_text, target_text = source_steps.apply_to_pair(
+                source_line, target_steps, target_line
+            )
             source_texts.append(source_text if source_line.strip() else "")
             target_texts.append(target_text if target_line.strip() else "")
         return source_texts, target_texts

@@ -104,7 +104,11 @@ class _BatchedLinear:
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _SharedMatrix
+        ctx,
+        inputs: Tensor,
+        plus: Tensor | None,
+        ticket: Tensor,
+        matrix: _SharedMatrix,
     ) -> Tensor:
         ctx.matrix = matrix
         ctx.has_plus = plus is not None

@@ -48,7 +48,11 @@ class Attention(nn.Module):
         return memory
 
     def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Return contexts (B, T, ·) and weights (B, T, K).
 

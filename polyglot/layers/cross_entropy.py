@@ -124,7 +124,12 @@ class _Gradients:
         self.bias = torch.zeros_like(bias, dtype=torch.float32)
 
     def add_slice(
-        self, states: Tensor, score_gradients: Tensor, projection: Tensor, start: int, end: int
+        self,
+        states: Tensor,
+        score_gradients: Tensor,
+        projection: Tensor,
+        start: int,
+        end: int,
     ) -> None:
         """Add a slice, whose scores (n, V) have become their gradients; n can be padded."""
         # Padded rows have scores as well, the bias: an infinite one would damage the products.
@@ -179,7 +184,12 @@ def _product_states(states: Tensor) -> Tensor:
 
 
 def projected_cross_entropy(
-    states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0
+    states: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    *,
+    smoothing: float = 0.0,
 ) -> Tensor:
     """Summed cross-entropy of N tokens with label smoothing.
 
@@ -195,7 +205,11 @@ def projected_cross_entropy(
 
 
 def projected_bag_cross_entropy(
-    states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, shares: Tensor
+    states: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    shares: Tensor,
 ) -> Tensor:
     """−Σ_n Σ_l shares[n, l] · log softmax(W h_n + b)[targets[n, l]], with one softmax for each n.
 

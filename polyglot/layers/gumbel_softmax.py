@@ -9,7 +9,11 @@ from polyglot.layers.masks import masked_softmax
 
 
 def concrete(
-    potentials: Tensor, temperature: Tensor | float, mask: Tensor | None = None, *, noisy: bool
+    potentials: Tensor,
+    temperature: Tensor | float,
+    mask: Tensor | None = None,
+    *,
+    noisy: bool,
 ) -> Tensor:
     """softmax((λ + g) / τ) over the last dimension; g is Gumbel noise if `noisy`, otherwise 0.
 

@@ -129,7 +129,11 @@ class IncrementalCrossAttention:
         return keys.transpose(2, 3).contiguous(), values.contiguous()
 
     def __call__(
-        self, states: Tensor, residual: Tensor, memory: tuple[Tensor, Tensor], mask: Tensor | None
+        self,
+        states: Tensor,
+        residual: Tensor,
+        memory: tuple[Tensor, Tensor],
+        mask: Tensor | None,
     ) -> Tensor:
         """states and residual (N, D), mask (B, K) -> residual + attention (N, D)"""
         keys, values = memory

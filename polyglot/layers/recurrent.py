@@ -172,7 +172,11 @@ class RecurrentSteps:
             self.layers.append(self._layer(*weights))
 
     def _layer(
-        self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor
+        self,
+        input_weight: Tensor,
+        state_weight: Tensor,
+        input_bias: Tensor,
+        state_bias: Tensor,
     ) -> tuple[AccumulatedLinear, ...]:
         if self.is_lstm:
             return (AccumulatedLinear(input_weight, state_weight, bias=input_bias + state_bias),)
@@ -192,7 +196,10 @@ class RecurrentSteps:
         return linear(words, self.word_weight)
 
     def __call__(
-        self, projected: Tensor | None, others: Tensor, state: LayerStates
+        self,
+        projected: Tensor | None,
+        others: Tensor,
+        state: LayerStates,
     ) -> tuple[Tensor, LayerStates]:
         """Run one step of all layers.
 

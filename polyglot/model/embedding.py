@@ -32,7 +32,11 @@ class Embedding(nn.Module):
     """Embed token ids with a table that other components may share."""
 
     def __init__(
-        self, config: EmbeddingConfig, table: nn.Embedding, *, language_token: bool = False
+        self,
+        config: EmbeddingConfig,
+        table: nn.Embedding,
+        *,
+        language_token: bool = False,
     ) -> None:
         """language_token: replace bos by a vector of this language.
 

@@ -93,7 +93,11 @@ def _norm_parameters(module: nn.Module) -> set[int]:
 
 
 def _draw(
-    parameter: nn.Parameter, name: str, generator: torch.Generator, *, std: float | None
+    parameter: nn.Parameter,
+    name: str,
+    generator: torch.Generator,
+    *,
+    std: float | None,
 ) -> None:
     """Draw one parameter with the usual initialisation of its kind."""
     if parameter.dim() < 2:

@@ -155,7 +155,10 @@ class LanguageDecoder(nn.Module):
         return states
 
     def with_inner_states(
-        self, target_in: Tensor, target_mask: Tensor, memory: Memory
+        self,
+        target_in: Tensor,
+        target_mask: Tensor,
+        memory: Memory,
     ) -> tuple[Tensor, InnerStates]:
         """Return the states of `forward`, and the inner states of the body."""
         words = self.embedding(target_in)
@@ -192,7 +195,10 @@ class LanguageDecoder(nn.Module):
         return SelectedRowsLinear(weight, bias, words)
 
     def step(
-        self, tokens: Tensor, state: DecoderState, memory: Memory
+        self,
+        tokens: Tensor,
+        state: DecoderState,
+        memory: Memory,
     ) -> tuple[Tensor, DecoderState]:
         """tokens (N,) -> logits (N, V) of the next word, and the next state
 
@@ -213,7 +219,9 @@ class LanguageDecoder(nn.Module):
         return state.output(states), state._replace(body=body, options=options)
 
     def _step_options(
-        self, words: Tensor, states: tuple[Any, ...]
+        self,
+        words: Tensor,
+        states: tuple[Any, ...],
     ) -> tuple[Tensor, tuple[Any, ...]]:
         """Apply the options to embedded words (N, E), and return their next states."""
         next_states = []

@@ -120,7 +120,10 @@ class TranslationModel(nn.Module):
         )
 
     def _embedding_table(
-        self, language: str, side_tables: nn.ModuleDict, vocabulary_size: int
+        self,
+        language: str,
+        side_tables: nn.ModuleDict,
+        vocabulary_size: int,
     ) -> nn.Embedding:
         """Return the table of a language on one side: a new table, or the one of its group."""
         embedding = self.config.for_language(language).embedding

@@ -23,7 +23,9 @@ class ParameterGroup(TypedDict):
 
 
 def parameter_groups(
-    parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]
+    parameters: Iterable[nn.Parameter],
+    *,
+    hidden: Iterable[nn.Parameter],
 ) -> list[ParameterGroup]:
     """Divide the trainable parameters into two groups: weights between states, and the rest."""
     hidden_ids = {id(weight) for weight in hidden}

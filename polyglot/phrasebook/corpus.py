@@ -69,7 +69,11 @@ def generate(count: int, *, seed: int) -> list[Sentence]:
 
 
 def splits(
-    *, seed: int = 1, train: int = 12000, valid: int = 500, test: int = 500
+    *,
+    seed: int = 1,
+    train: int = 12000,
+    valid: int = 500,
+    test: int = 500,
 ) -> dict[str, list[Sentence]]:
     """Three sets of sentences, pairwise distinct in every language."""
     sentences = generate(train + valid + test, seed=seed)

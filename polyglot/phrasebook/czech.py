@@ -131,7 +131,10 @@ class Czech(Grammar):
         )
 
     def chain(
-        self, clause: Clause, path: str, agreeing: Thing
+        self,
+        clause: Clause,
+        path: str,
+        agreeing: Thing,
     ) -> tuple[list[Word | Phrase], list[Word]]:
         """Verbs from the finite to the lexical verb, and their clitics."""
         node = f"{path}.verb"

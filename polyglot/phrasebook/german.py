@@ -120,7 +120,12 @@ class German(Grammar):
         )
 
     def verbs(
-        self, clause: Clause, path: str, agreeing: Thing, *, subordinate: bool
+        self,
+        clause: Clause,
+        path: str,
+        agreeing: Thing,
+        *,
+        subordinate: bool,
     ) -> tuple[Word, list, Word]:
         """(finite verb, what stands at the end of the clause, the lexical verb)"""
         node = f"{path}.verb"
@@ -265,7 +270,11 @@ class German(Grammar):
         return join(noun, determiner, quality, noun, *relative)
 
     def determiner(
-        self, thing: Thing, path: str, case: str, negation: str | None
+        self,
+        thing: Thing,
+        path: str,
+        case: str,
+        negation: str | None,
     ) -> tuple[Word | None, dict[str, tuple[str, ...]]]:
         """(determiner, endings of the adjective after it)"""
         column = self.column(thing)

@@ -160,7 +160,11 @@ class Normaliser:
     """All steps of one language, and then symbols; `undo` reverses them in reverse order."""
 
     def __init__(
-        self, steps: Sequence[ComponentConfig], language: str, *, symbols: Symbolizer | None = None
+        self,
+        steps: Sequence[ComponentConfig],
+        language: str,
+        *,
+        symbols: Symbolizer | None = None,
     ) -> None:
         self.language = language
         self.symbols = symbols

@@ -87,7 +87,11 @@ class SpacePredictor:
         return "".join(parts)
 
     def _sides(
-        self, token: str, before: str, after: str, open_quotes: list[str]
+        self,
+        token: str,
+        before: str,
+        after: str,
+        open_quotes: list[str],
     ) -> tuple[bool, bool]:
         """Return whether a token has no space before it, and none after it."""
         first = token[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from accelerate.tracking import get_available_trackers
@@ -62,8 +63,14 @@ def preflight_problems(config: Config) -> list[Problem]:
     """Problems of a new run on this machine that can be found without reading much text."""
     train = _corpora(config, config.data.train)
     machine_problems = _machine_problems(config, resuming=False)
-    text_problems = _text_problems(train, _held_out_corpora(config))
-    return machine_problems + as_problems(text_problems)
+    text_problems = as_problems(_text_problems(train, _held_out_corpora(config)))
+    missing = train.missing_languages()
+    problems = machine_problems
+    for problem in text_problems:
+        if problem.message in missing:  # a corpus that is invalid itself may have the language
+            problem = replace(problem, related=(("data", "train"),))
+        problems.append(problem)
+    return problems
 
 
 def load_training_corpora(config: Config) -> Corpora:

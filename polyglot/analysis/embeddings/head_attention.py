@@ -44,7 +44,8 @@ class HeadAttention:
 
 
 def head_attention(
-    translator: Translator, sentences: Mapping[str, Sequence[str]]
+    translator: Translator,
+    sentences: Mapping[str, Sequence[str]],
 ) -> HeadAttention | None:
     """Measure the attention on sentences by language.
 

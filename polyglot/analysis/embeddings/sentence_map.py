@@ -30,7 +30,8 @@ class SentenceMap:
 
 
 def sentence_map(
-    vectors: Mapping[str, numpy.ndarray], sentences: Mapping[str, Sequence[str]]
+    vectors: Mapping[str, numpy.ndarray],
+    sentences: Mapping[str, Sequence[str]],
 ) -> SentenceMap:
     """Project the vectors with every installed method. vectors: (N, D) by language."""
     planes = {}

@@ -48,8 +48,11 @@ class Corpora:
             self._corpora.append(corpus)
 
     def check(self) -> list[str]:
-        """All problems that show without reading the whole text, each once."""
-        problems = self.problems() + self.missing_languages()
+        """All problems that show without reading the whole text, each once.
+
+        A corpus with a problem may be the one that has a missing language.
+        """
+        problems = self.problems() or self.missing_languages()
         return list(dict.fromkeys(problems))
 
     def problems(self) -> list[str]:

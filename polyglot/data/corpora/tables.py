@@ -165,7 +165,10 @@ class TableCorpus(Corpus):
         return dataset
 
     def _filled_rows(
-        self, place: str, rows: Iterable[Mapping[str, list[str | None]]], pair: LanguagePair
+        self,
+        place: str,
+        rows: Iterable[Mapping[str, list[str | None]]],
+        pair: LanguagePair,
     ) -> Iterator[Pair]:
         """Yield the sentence pairs of streamed rows, with empty sentences for nulls.
 

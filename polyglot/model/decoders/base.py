@@ -74,7 +74,10 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def with_inner_states(
-        self, embedded: Tensor, mask: Tensor, memory: Memory
+        self,
+        embedded: Tensor,
+        mask: Tensor,
+        memory: Memory,
     ) -> tuple[Tensor, InnerStates]:
         """Return the states of `forward`, and the inner states from which `last_layer` makes them.
 

@@ -114,7 +114,10 @@ class OpenNmtRnnDecoder(Decoder):
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
     def step(
-        self, prepared_words: Tensor, state: RnnState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: RnnState,
+        memory: Memory,
     ) -> tuple[Tensor, RnnState]:
         states, next_state = self._run(prepared_words.unsqueeze(1), state, memory)
         return states.squeeze(1), next_state
@@ -193,19 +196,28 @@ class OpenNmtTransformerDecoder(Decoder):
         return self.positions(inputs, state.length).squeeze(1)
 
     def step(
-        self, prepared_words: Tensor, state: TransformerState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: TransformerState,
+        memory: Memory,
     ) -> tuple[Tensor, TransformerState]:
         states, caches = self._run(prepared_words.unsqueeze(1), memory, state)
         return states.squeeze(1), TransformerState(caches, state.length + 1)
 
     def reorder(
-        self, state: TransformerState, rows: Tensor, sentences: Tensor | None
+        self,
+        state: TransformerState,
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> TransformerState:
         caches = [_select_hypotheses(layer_caches, rows) for layer_caches in state.caches]
         return state._replace(caches=caches)
 
     def _run(
-        self, states: Tensor, memory: Memory, prefix: TransformerState | None = None
+        self,
+        states: Tensor,
+        memory: Memory,
+        prefix: TransformerState | None = None,
     ) -> tuple[Tensor, list[LayerCaches]]:
         """states (N, T, D) -> states (N, T, D), and the caches after them
 

@@ -85,7 +85,10 @@ class RecurrentDecoder(Decoder):
         return states
 
     def with_inner_states(
-        self, embedded: Tensor, mask: Tensor, memory: Memory
+        self,
+        embedded: Tensor,
+        mask: Tensor,
+        memory: Memory,
     ) -> tuple[Tensor, InnerStates]:
         """The inner states are s_t and W_c c_t."""
         if self.input_feeding:
@@ -139,13 +142,19 @@ class RecurrentDecoder(Decoder):
         return state.stepper.project_words(embedded)
 
     def step(
-        self, prepared_words: Tensor, state: DecodingState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: DecodingState,
+        memory: Memory,
     ) -> tuple[Tensor, DecodingState]:
         output, _, next_state = self._step(prepared_words, state, memory)
         return output, next_state
 
     def _step(
-        self, prepared_words: Tensor, state: DecodingState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: DecodingState,
+        memory: Memory,
     ) -> tuple[Tensor, InnerStates, DecodingState]:
         """Run one step; return the output, the inner states (N, ·) and the next state."""
         recurrent_states, recurrence = state.stepper(prepared_words, state.feed, state.recurrence)
@@ -159,7 +168,10 @@ class RecurrentDecoder(Decoder):
         return output, InnerStates(recurrent_states, contexts), next_state
 
     def reorder(
-        self, state: DecodingState, rows: Tensor, sentences: Tensor | None
+        self,
+        state: DecodingState,
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> DecodingState:
         recurrence = []
         for layer_state in state.recurrence:

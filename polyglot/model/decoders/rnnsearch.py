@@ -108,7 +108,10 @@ class RnnSearchDecoder(Decoder):
         return states
 
     def with_inner_states(
-        self, embedded: Tensor, mask: Tensor, memory: Memory
+        self,
+        embedded: Tensor,
+        mask: Tensor,
+        memory: Memory,
     ) -> tuple[Tensor, InnerStates]:
         """The inner states are s_j, c_j and y_{j-1}."""
         state = self.start(memory)
@@ -162,7 +165,10 @@ class RnnSearchDecoder(Decoder):
         return torch.cat([gate_inputs, self.word_output(embedded)], dim=1)
 
     def step(
-        self, prepared_words: Tensor, state: RnnSearchState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: RnnSearchState,
+        memory: Memory,
     ) -> tuple[Tensor, RnnSearchState]:
         layer_size = self.word_output.out_features
         gate_size = prepared_words.shape[1] - layer_size
@@ -171,7 +177,10 @@ class RnnSearchDecoder(Decoder):
         return self._combine(states, contexts, word_outputs), next_state
 
     def _recur(
-        self, gate_inputs: Tensor, state: RnnSearchState, memory: Memory
+        self,
+        gate_inputs: Tensor,
+        state: RnnSearchState,
+        memory: Memory,
     ) -> tuple[Tensor, Tensor, RnnSearchState]:
         """gate_inputs (N, ·) of the words -> s_j (N, ·), c_j (N, ·) and the next state"""
         if state.second is None:
@@ -186,7 +195,10 @@ class RnnSearchDecoder(Decoder):
         return states, contexts, state._replace(recurrence=recurrence)
 
     def reorder(
-        self, state: RnnSearchState, rows: Tensor, sentences: Tensor | None
+        self,
+        state: RnnSearchState,
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> RnnSearchState:
         (layer_state,) = state.recurrence
         recurrence = (tuple(part.index_select(0, rows) for part in layer_state),)

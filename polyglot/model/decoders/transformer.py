@@ -91,7 +91,10 @@ class TransformerDecoder(Decoder):
 
     @torch.no_grad()
     def step(
-        self, prepared_words: Tensor, state: DecodingState, memory: Memory
+        self,
+        prepared_words: Tensor,
+        state: DecodingState,
+        memory: Memory,
     ) -> tuple[Tensor, DecodingState]:
         """Compute one step in evaluation mode: no gradients and no dropout."""
         sentences = len(memory.states)
@@ -119,7 +122,10 @@ class TransformerDecoder(Decoder):
         return self.norm(states), next_state
 
     def reorder(
-        self, state: DecodingState, rows: Tensor, sentences: Tensor | None
+        self,
+        state: DecodingState,
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> DecodingState:
         state = state._replace(cache_mask=state.cache_mask.reorder(rows))
         if sentences is None:

@@ -36,7 +36,9 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def with_final_states(
-        self, embedded: Tensor, mask: Tensor
+        self,
+        embedded: Tensor,
+        mask: Tensor,
     ) -> tuple[Tensor, FinalStates | None]:
         """Return the states, and the final states if this encoder passes them to the decoder."""
         return self(embedded, mask), None

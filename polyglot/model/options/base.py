@@ -113,7 +113,9 @@ class DecoderOption(Option):
 
 
 def build_options(
-    configs: Iterable[ComponentConfig], *, sizes: Mapping[Place, Mapping[str, int]]
+    configs: Iterable[ComponentConfig],
+    *,
+    sizes: Mapping[Place, Mapping[str, int]],
 ) -> nn.ModuleDict:
     """Build the options of one component, by name.
 
@@ -150,7 +152,11 @@ def is_decoder_option_tensor(name: str) -> bool:
 
 
 def apply_preceding(
-    options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None
+    options: nn.ModuleDict,
+    name: str,
+    words: Tensor,
+    mask: Tensor,
+    memory: Memory | None = None,
 ) -> Tensor:
     """Apply the options before the named option to embedded words (B, S, E)."""
     memory_arguments = () if memory is None else (memory,)

@@ -81,7 +81,12 @@ class OwnLayersPredictor(nn.Module):
     """
 
     def __init__(
-        self, config: WordPrediction.Config, *, size: int, memory_size: int, vocabulary_size: int
+        self,
+        config: WordPrediction.Config,
+        *,
+        size: int,
+        memory_size: int,
+        vocabulary_size: int,
     ) -> None:
         super().__init__()
         hidden_size = config.hidden_size or size

@@ -43,7 +43,9 @@ class Statistics:
 
 
 def table(
-    statistics: Mapping[str, tuple[Statistics, Statistics]], *, kept: int = VOCABULARY_SIZE
+    statistics: Mapping[str, tuple[Statistics, Statistics]],
+    *,
+    kept: int = VOCABULARY_SIZE,
 ) -> Table:
     """Table of the words before and after symbols, by language."""
     from rich.table import Table

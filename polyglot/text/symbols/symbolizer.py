@@ -93,7 +93,11 @@ class Symbolizer:
         return Symbolized(write(line, replacements), rules)
 
     def pair(
-        self, source_line: str, target_line: str, source: str, target: str
+        self,
+        source_line: str,
+        target_line: str,
+        source: str,
+        target: str,
     ) -> tuple[Symbolized, Symbolized]:
         """Replace words that match on both sides, numbered in the order of the source.
 
@@ -137,7 +141,11 @@ class Symbolizer:
     # Both sides are known ---------------------------------------------------------------------
 
     def _matches(
-        self, source_line: str, target_line: str, source: str, target: str
+        self,
+        source_line: str,
+        target_line: str,
+        source: str,
+        target: str,
     ) -> Iterator[Match]:
         """Find names, acronyms and numbers that match on both sides."""
         names: list[Match] = []
@@ -152,7 +160,11 @@ class Symbolizer:
             yield from _matching_numbers(source_line, target_line, source, target)
 
     def _matching_names(
-        self, source_line: str, target_line: str, source: str, target: str
+        self,
+        source_line: str,
+        target_line: str,
+        source: str,
+        target: str,
     ) -> Iterator[Match]:
         target_phrases = list(self._phrases(target_line))
         if not target_phrases:
@@ -230,7 +242,10 @@ def _matching_acronyms(sources: Sequence[Word], targets: Sequence[Word]) -> Iter
 
 
 def _matching_numbers(
-    source_line: str, target_line: str, source: str, target: str
+    source_line: str,
+    target_line: str,
+    source: str,
+    target: str,
 ) -> Iterator[Match]:
     """Match numbers of equal value or equal text."""
 
