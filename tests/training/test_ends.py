@@ -475,7 +475,7 @@ def test_no_checkpoint_of_a_too_high_learning_rate_holds_bad_numbers(rate, tmp_p
         optimizer={"type": "sgd", "learning_rate": rate},
         training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}},
     )
-    with pytest.raises(TrainingError, match="no longer (a number|numbers)|training has diverged"):
+    with pytest.raises(TrainingError, match="not finite|training has diverged"):
         train(run)
     for step in checkpoints.steps(run.checkpoints):
         [checkpoint] = checkpoints.choose(run.checkpoints, step)
