@@ -13,13 +13,14 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from polyglot.config.loading import load_config
+from polyglot.config.loading import configure, load_config
 from polyglot.config.schema import Config
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import parse_value, read_yaml
 from polyglot.model.config import ModelConfig
 from polyglot.tasks.pairs import match_pairs
+from polyglot.training.preflight import preflight_problems
 
 MINIMAL = """\
 languages: [en, de, fr]
@@ -1091,3 +1092,25 @@ def test_the_users_folder_in_paths(load, monkeypatch):
         config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"]
         and config.data.test[1].path == "/home/me/a.tsv"
     )
+
+
+def test_a_mistyped_corpus_type_is_one_problem_beside_all_others(tmp_path):
+    for language in ("en", "de"):
+        (tmp_path / f"train.{language}").write_text("a\n")
+    values = {
+        "languages": ["en", "de", "fr", "es", "it", "nl", "pt"],
+        "data": {
+            "folder": str(tmp_path),
+            "train": [
+                {"type": "text", "path": "train.{language}"},
+                {"type": "tetx", "path": "other.{language}"},
+            ],
+        },
+        "training": {"steps": 0},
+    }
+    with pytest.raises(ConfigError) as error:
+        configure(values, [], run="r", where="mine", extra_problems=preflight_problems)
+    assert [problem.key for problem in error.value.problems] == [
+        "data.train.1.type",
+        "training.steps",
+    ]

@@ -337,6 +337,20 @@ def test_all_problems_of_the_files_are_reported_together(tmp_path):
     ]
 
 
+def test_a_pattern_without_files_is_one_problem_not_one_for_each_language_it_may_have(folder):
+    languages = ("de", "en", "fr", "cs", "es", "it", "nl")
+    pattern = {"name": "text", "path": "train.{language}"}
+    mistyped = {"name": "text", "path": "trian.{language}"}
+    [problem] = corpora(folder, pattern, mistyped, languages=languages).check()
+    assert problem.startswith(f"{folder}/trian.{{language}}: nothing for any of de, en, fr, cs")
+    empty = folder / "x.de"
+    empty.touch()
+    other = {"name": "text", "path": "x.{language}"}
+    problems = corpora(folder, other, mistyped, languages=languages).check()
+    assert problems[0] == f"{empty}: the file is empty"
+    assert len(problems) == 2
+
+
 def test_a_language_without_text_is_a_problem_only_when_no_corpus_has_it(folder):
     pattern = {"name": "text", "path": "train.{language}"}
     assert corpora(folder, pattern).check() == [

@@ -65,6 +65,11 @@ class Corpus(ABC):
         It is a problem only if no other corpus has text in that language.
         """
 
+    @property
+    def has_no_file(self) -> bool:
+        """True if its pattern matches no file, so that its languages are unknown."""
+        return False
+
     def ignored_languages(self) -> list[str]:
         """Languages that the settings of the corpus name but the run does not have."""
         return []

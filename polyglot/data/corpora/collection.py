@@ -50,9 +50,11 @@ class Corpora:
     def check(self) -> list[str]:
         """All problems that show without reading the whole text, each once.
 
-        A corpus with a problem may be the one that has a missing language.
+        A corpus whose pattern matches no file may be the one that has a missing language.
         """
-        problems = self.problems() or self.missing_languages()
+        problems = self.problems()
+        if not any(corpus.has_no_file for corpus in self._corpora):
+            problems += self.missing_languages()
         return list(dict.fromkeys(problems))
 
     def problems(self) -> list[str]:

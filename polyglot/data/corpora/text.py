@@ -185,8 +185,12 @@ class TextCorpus(Corpus):
             return str(self.folder / self.config.path)
         return f"the text files of {abbreviate(self.config.pairs)}"
 
+    @property
+    def has_no_file(self) -> bool:
+        return not self._language_files
+
     def problems(self) -> list[str]:
-        if not self._language_files:
+        if self.has_no_file:
             nothing_found = (
                 f"{self.name}: nothing for any of {abbreviate(self.languages)}; "
                 f"looked in {self.folder.resolve()}{fetch_hint(self.folder)}"
