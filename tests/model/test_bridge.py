@@ -35,7 +35,7 @@ def penalty(weights, *, target_length=1):
         [[5]] * len(weights),
         [[5] * target_length] * len(weights),
     )
-    loss = BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch)
+    loss = BridgePenalty(BridgePenalty.Config())(Output(None, None, memory, inner=None), batch)
     return loss.item() * batch.target_tokens
 
 

@@ -103,7 +103,9 @@ def agreement_loss(output, batch):
 def agreement_of_memories(source, target):
     """Agreement loss per sentence of two memories, in a batch of any sentences."""
     batch = random_batch(lengths=[(3, 3)] * len(source.states))
-    return agreement_loss(Output(None, None, source, lambda tokens, mask: target), batch)
+    return agreement_loss(
+        Output(None, None, source, inner=None, encode_target=lambda tokens, mask: target), batch
+    )
 
 
 def random_rows(seed, rows=4):
@@ -259,7 +261,7 @@ def test_sharded_penalty_is_added_once_for_each_shard(words, shards, model):
 def test_sharded_penalty_has_a_finite_gradient_where_it_is_zero():
     attention = torch.eye(3, 5).repeat(2, 1, 1).requires_grad_()
     batch = random_batch(lengths=[(5, 4)] * 2)
-    output = Output(None, None, Memory(torch.zeros(2, 3, 6), weights=attention))
+    output = Output(None, None, Memory(torch.zeros(2, 3, 6), weights=attention), inner=None)
     loss = BridgePenalty(BridgePenalty.Config(form="sharded"))(output, batch)
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-5)
