@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from polyglot.core.errors import ConfigError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora, ParallelText
+from polyglot.runs.data_folder import find_data_folder, tried_folders
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
@@ -37,9 +38,11 @@ class HeldOut:
             raise ConfigError(
                 "streaming: held-out text is not streamed; leave `streaming: true` out"
             )
-        self._corpora = Corpora(
-            corpora, folder=folder or Path(run.config.data.folder), languages=run.config.languages
-        )
+        self._tried = ""
+        if folder is None:
+            folder = find_data_folder(run, corpora)
+            self._tried = tried_folders(run)
+        self._corpora = Corpora(corpora, folder=folder, languages=run.config.languages)
         self._sentences = sentences
 
     @cached_property
@@ -49,7 +52,10 @@ class HeldOut:
 
     def check(self, pairs: Sequence[LanguagePair]) -> None:
         """Raise DataError if none of the pairs has text."""
-        self._corpora.check_any(pairs)
+        try:
+            self._corpora.check_any(pairs)
+        except DataError as error:
+            raise DataError(f"{error}{self._tried}") from None
 
     def missing(self, pair: LanguagePair) -> str | None:
         """Reason why a pair has no text; None if it has text."""

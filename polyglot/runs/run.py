@@ -44,7 +44,7 @@ BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
 
 
 class Run:
-    """`config.yaml`, `vocabulary/`, `checkpoints/`, `log.jsonl`, `evaluation/`."""
+    """`config.yaml`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl`, `evaluation/`."""
 
     def __init__(self, path: str | Path, config: Config) -> None:
         self.path = Path(path)
@@ -53,6 +53,7 @@ class Run:
         self.checkpoints = self.path / "checkpoints"
         self.log = self.path / "log.jsonl"
         self.evaluation = self.path / "evaluation"
+        self.start_file = self.path / "started_in.json"
         self._is_new_folder = False
 
     # Open and create
@@ -94,6 +95,7 @@ class Run:
                 except OSError as error:
                     raise run._write_error(error) from None
                 run.write_config()
+                run._write_start_folder()
         return run
 
     @classmethod
@@ -222,6 +224,11 @@ class Run:
     def write_config(self) -> None:
         """Write `config.yaml`. Raises CheckpointError if it cannot be written."""
         replace_file(self.config_file, self.config.to_yaml())
+
+    def _write_start_folder(self) -> None:
+        """Store the absolute path of the folder that relative paths of this run start from."""
+        content = json.dumps({"folder": str(Path.cwd())})
+        replace_file(self.start_file, f"{content}\n")
 
     @contextmanager
     def provisional_config(self, has_trained: Callable[[], bool]) -> Iterator[None]:

@@ -69,7 +69,7 @@ def build_trainer(
     torch.manual_seed(config.seed)
     resuming = bool(checkpoints.steps(run.checkpoints))
 
-    corpora = preflight(config, resuming=resuming)
+    corpora = preflight(config, resuming=resuming, run=run)
     accelerator = build_accelerator(run)
     check_vocabularies(run, processes, resuming=resuming)
     warm_start = open_warm_start(config, resuming=resuming)

@@ -16,6 +16,7 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
+from polyglot.runs.data_folder import find_data_folder
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.build import build_datasets, build_model, build_schedule, dataset_sizes
@@ -169,8 +170,8 @@ def plan_training(
     configuration; it already has vocabularies and components.
     """
     check_processes(config, process_count)
-    corpora = preflight(config, resuming=resumed_run is not None)
-    _check_all_held_out(config)
+    corpora = preflight(config, resuming=resumed_run is not None, run=resumed_run)
+    _check_all_held_out(config, resumed_run)
     warm_start = open_warm_start(config, resuming=resumed_run is not None)
 
     if resumed_run:
@@ -209,21 +210,22 @@ def plan_training(
     return plan
 
 
-def _check_all_held_out(config: Config) -> None:
+def _check_all_held_out(config: Config, run: Run | None) -> None:
     """Check the validation and test text.
 
     These are the validation text of the tasks and of the pairs whose BLEU is measured, and the test
     text of all directions.
     """
-    _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
+    _check_held_out(config, run, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
-        _check_held_out(config, config.data.valid, bleu_pairs)
-    _check_held_out(config, config.data.test, directions(config))
+        _check_held_out(config, run, config.data.valid, bleu_pairs)
+    _check_held_out(config, run, config.data.test, directions(config))
 
 
 def _check_held_out(
     config: Config,
+    run: Run | None,
     corpora: Sequence[ComponentConfig],
     pairs: Sequence[LanguagePair],
 ) -> None:
@@ -234,7 +236,8 @@ def _check_held_out(
     """
     if not corpora:
         return
-    text = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
+    folder = find_data_folder(run, corpora) if run else Path(config.data.folder)
+    text = Corpora(corpora, folder=folder, languages=config.languages)
     text.check_any(pairs)
     for pair in pairs:
         if pair in text.pairs():

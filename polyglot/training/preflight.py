@@ -19,21 +19,24 @@ from polyglot.data.corpora import Corpora
 from polyglot.distributed.variables import accelerate_state
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer, fallback_messages
+from polyglot.runs.data_folder import find_data_folder, tried_folders
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.warm_start import open_initial_runs
 
 logger = logging.getLogger("polyglot")
 
 
-def preflight(config: Config, *, resuming: bool = False) -> Corpora:
+def preflight(config: Config, *, resuming: bool = False, run: Run | None = None) -> Corpora:
     """Check everything that a run needs on this machine; returns its training text.
 
     Warns about languages without test text, unknown language codes and missing tokenizers.
-    resuming: True for a continued run; the runs of `initialize` are then not checked. Raises
+    resuming: True for a continued run; the runs of `initialize` are then not checked. run: run
+    directory, for texts that are only found where the run was started. Raises
     ConfigError with all problems, DataError if only text is missing.
     """
-    train = _corpora(config, config.data.train)
-    held_out = _held_out_corpora(config)
+    train = _corpora(config, config.data.train, run)
+    held_out = _held_out_corpora(config, run)
     machine_problems = _machine_problems(config, resuming=resuming)
     text_problems = _text_problems(train, held_out)
     if machine_problems:
@@ -42,7 +45,8 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
             where=f"the configuration of {config.run}, on this machine",
         )
     if text_problems:
-        raise DataError("\n".join(text_problems))
+        tried = tried_folders(run) if run else ""
+        raise DataError("\n".join(text_problems) + tried)
 
     if config.data.test:
         held_out["test"].check_any(directions(config))
@@ -150,14 +154,21 @@ def _text_problems(train: Corpora, held_out: Mapping[str, Corpora]) -> list[str]
     return list(problems)
 
 
-def _corpora(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
-    return Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
+def _corpora(
+    config: Config,
+    corpora: Sequence[ComponentConfig],
+    run: Run | None = None,
+) -> Corpora:
+    folder = Path(config.data.folder)
+    if run:
+        folder = find_data_folder(run, corpora)
+    return Corpora(corpora, folder=folder, languages=config.languages)
 
 
-def _held_out_corpora(config: Config) -> dict[str, Corpora]:
+def _held_out_corpora(config: Config, run: Run | None = None) -> dict[str, Corpora]:
     return {
-        "valid": _corpora(config, config.data.valid),
-        "test": _corpora(config, config.data.test),
+        "valid": _corpora(config, config.data.valid, run),
+        "test": _corpora(config, config.data.test, run),
     }
 
 

@@ -38,6 +38,7 @@ from polyglot.evaluation.provenance import describe_machine
 from polyglot.evaluation.score_matrix import Cell, cells_by_pair
 from polyglot.inference.embeddings.pooling import unsupported_pooling
 from polyglot.inference.translator import Translator
+from polyglot.runs.data_folder import find_data_folder
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, pair_kind
 
@@ -98,7 +99,8 @@ def analyse(
     folder: base of relative paths, by default the run's `data.folder`. All text is read before
     the first sentence is embedded. Raises ConfigError and DataError with a message for the user.
     """
-    folder = Path(run.config.data.folder) if folder is None else folder
+    if folder is None:
+        folder = find_data_folder(run, settings.test or run.config.data.test)
     representations = _supported_representations(translator, settings)
     texts = ParallelTexts(
         run,

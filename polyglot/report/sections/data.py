@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from polyglot.core.errors import PolyglotError
 from polyglot.data.corpora import Corpora
 from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
+from polyglot.runs.data_folder import find_data_folder
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.vocabulary import UNK
 
@@ -20,7 +20,7 @@ def data(files: RunFiles) -> Section:
     config = files.run.config
     corpora = Corpora(
         config.data.train,
-        folder=Path(config.data.folder),
+        folder=find_data_folder(files.run, config.data.train),
         languages=config.languages,
     )
     reason = ""
