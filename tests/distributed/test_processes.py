@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 
@@ -18,6 +17,7 @@ from polyglot.distributed import store as store_module
 from polyglot.distributed import watch as watch_module
 from polyglot.distributed.processes import LostProcessError, Processes
 from polyglot.distributed.watch import HeartbeatMonitor
+from tests.builders.forked import PROGRAM, ForkedProgram
 
 REPORTED = "reported"
 """Result of `outcome` for a process that reports its error; otherwise its exit code."""
@@ -294,29 +294,22 @@ def test_an_unknown_machine_is_an_error(unused_port, monkeypatch):
             pass
 
 
-CONNECT_FOR_ONE_SECOND = """
-from polyglot.distributed import connection
-from polyglot.distributed.processes import Processes
-connection.WAIT_MESSAGE_DELAY = 0.5
-connection.CONNECT_TIMEOUT = 1
-with Processes.connected():
-    pass
-"""
-
-
-def test_a_process_does_not_wait_forever_for_ranks_that_never_start(unused_port):
+def test_a_process_does_not_wait_forever_for_ranks_that_never_start(
+    unused_port, tmp_path, monkeypatch
+):
     """In a separate process, which the timeout ends."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
-    done = subprocess.run(
-        [sys.executable, "-c", CONNECT_FOR_ONE_SECOND],
-        capture_output=True,
+    monkeypatch.setattr(connection_module, "WAIT_MESSAGE_DELAY", 0.5)
+    monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT", 1)
+    process = ForkedProgram(
+        [*PROGRAM, "train", "phrasebook", f"run={tmp_path / 'run'}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
-        env=environment,
     )
-    assert done.returncode == 2
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
     address = f"127.0.0.1:{unused_port}"
-    waits, error = done.stderr.splitlines()
+    waits, error = errors.splitlines()
     assert waits == f"process 1 waits for the others at {address}"
     start = f"error: the processes cannot connect at {address}: not all came within 1 s; were"
     assert error.startswith(start)

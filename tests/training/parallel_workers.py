@@ -1,9 +1,7 @@
 """Several processes that train tiny runs together, one job after the other.
 
-`Workers` starts this module as a program, which loads PyTorch once and forks the processes. It
-reads the name of a job from each line of its standard input and answers with the name when all
-processes have finished the job. The runs, and `JOB.RANK.json` with facts about each process, stay
-in the folder.
+`Workers` forks them from the process of the tests, which has PyTorch already. The runs, and
+`JOB.RANK.json` with facts about each process, stay in the folder.
 """
 
 from __future__ import annotations
@@ -14,14 +12,13 @@ import multiprocessing
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
-from accelerate.state import AcceleratorState
+from accelerate.state import AcceleratorState, PartialState
 
 from polyglot.config.loading import check_config
 from polyglot.core.errors import TrainingError
@@ -31,6 +28,7 @@ from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.training.validation import Validator
+from tests.builders.forked import SLOW_IMPORTS
 from tests.builders.runs import tiny_run, tiny_settings
 from tests.training.parallel_cases import (
     STEPS,
@@ -40,7 +38,6 @@ from tests.training.parallel_cases import (
     write_streamed_text,
 )
 
-ROOT = Path(__file__).parents[2]
 STOPPED = " stopped"
 """end of the name of a job that stops and resumes a case"""
 CONTINUED = "continued"
@@ -54,22 +51,42 @@ class Workers:
         self.folder = folder
         self._finished: set[str] = set()
         write_streamed_text(folder)
-        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        self._program = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(number), str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-        )
+        for library in SLOW_IMPORTS:
+            importlib.import_module(library)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+
+        forks = multiprocessing.get_context("fork")
+        self._processes = []
+        self._queues = []
+        self._answers = []
+        for rank in range(number):
+            jobs = forks.SimpleQueue()
+            receiver, sender = forks.Pipe(duplex=False)
+            process = forks.Process(
+                target=work,
+                args=(folder, jobs, sender),
+                kwargs={"rank": rank, "number": number, "port": port},
+                daemon=True,
+            )
+            process.start()
+            sender.close()
+            self._processes.append(process)
+            self._queues.append(jobs)
+            self._answers.append(receiver)
 
     def train(self, job: str) -> Path:
         """Train a job unless that was done before; returns the folder of its results."""
         if job not in self._finished:
-            self._program.stdin.write(f"{job}\n")
-            self._program.stdin.flush()
-            answer = self._program.stdout.readline().strip()
-            assert answer == job, "a process failed; its message is above"
+            for jobs in self._queues:
+                jobs.put(job)
+            for receiver in self._answers:
+                try:
+                    answer = receiver.recv()
+                except EOFError:
+                    pytest.fail("a process failed; its message is above")
+                assert answer == job
             self._finished.add(job)
         return self.folder
 
@@ -78,9 +95,27 @@ class Workers:
         return json.loads((self.train(job) / f"{job}.{rank}.json").read_text())
 
     def close(self) -> None:
-        """End the processes, which must all succeed."""
-        self._program.stdin.close()
-        assert self._program.wait(timeout=60) == 0
+        """End the processes, which must all succeed. If one has failed, the others end."""
+        for jobs in self._queues:
+            jobs.put(None)
+        for process in self._processes:
+            process.join(timeout=60)
+        assert all(process.exitcode == 0 for process in self._processes)
+
+
+def work(folder: Path, jobs: Any, finished: Any, *, rank: int, number: int, port: int) -> None:
+    """Process of one rank: run each job of a queue until it holds None."""
+    PartialState._reset_state()
+    os.environ["RANK"] = str(rank)
+    os.environ["LOCAL_RANK"] = str(rank)
+    os.environ["WORLD_SIZE"] = str(number)
+    os.environ["LOCAL_WORLD_SIZE"] = str(number)
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = str(port)
+    with Processes.connected() as processes:
+        for job in iter(jobs.get, None):
+            run_job(folder, job, processes)
+            finished.send(job)
 
 
 # The jobs ----------------------------------------------------------------------------------------
@@ -208,73 +243,3 @@ def no_validation(model: torch.nn.Module) -> None:
 
 def write_facts(folder: Path, job: str, processes: Processes, facts: Any) -> None:
     (folder / f"{job}.{processes.rank}.json").write_text(json.dumps(facts))
-
-
-# The program -------------------------------------------------------------------------------------
-
-
-def work(folder: Path, jobs: Any, finished: Any, *, rank: int, number: int, port: int) -> None:
-    """Process of one rank: run each job of a queue until it holds None."""
-    os.environ["RANK"] = str(rank)
-    os.environ["LOCAL_RANK"] = str(rank)
-    os.environ["WORLD_SIZE"] = str(number)
-    os.environ["LOCAL_WORLD_SIZE"] = str(number)
-    os.environ["MASTER_ADDR"] = "127.0.0.1"
-    os.environ["MASTER_PORT"] = str(port)
-    with Processes.connected() as processes:
-        for job in iter(jobs.get, None):
-            run_job(folder, job, processes)
-            finished.send(job)
-
-
-def main(number: int, folder: Path) -> None:
-    """Distribute jobs from standard input; exits with 1 if a process failed."""
-    for library in ("datasets", "torch._dynamo"):  # take seconds, so not once for each process
-        importlib.import_module(library)
-    torch.set_num_threads(1)
-    os.fsync = lambda descriptor: None  # as in all tests
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    forks = multiprocessing.get_context("fork")
-    processes = []
-    queues = []
-    answers = []
-    for rank in range(number):
-        jobs = forks.SimpleQueue()
-        receiver, sender = forks.Pipe(duplex=False)
-        process = forks.Process(
-            target=work,
-            args=(folder, jobs, sender),
-            kwargs={"rank": rank, "number": number, "port": port},
-        )
-        process.start()
-        sender.close()
-        processes.append(process)
-        queues.append(jobs)
-        answers.append(receiver)
-
-    try:
-        for line in sys.stdin:
-            job = line.strip()
-            for jobs in queues:
-                jobs.put(job)
-            for receiver in answers:
-                receiver.recv()  # raises EOFError if the process has ended
-            print(job, flush=True)
-        for jobs in queues:
-            jobs.put(None)
-        for process in processes:
-            process.join()
-    except EOFError:
-        for process in processes:  # if one fails, the others end by themselves
-            process.join()
-    finally:
-        for process in processes:
-            process.kill()
-    sys.exit(int(any(process.exitcode for process in processes)))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
