@@ -24,6 +24,8 @@ READABLE = "gzip, bzip2, xz or zstd"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 """Usual ends of the names of compressed files."""
 
+FIRST_READ = 1 << 13
+
 BZIP2_STARTS = tuple(
     b"BZh%d" % level + first_block
     for level in range(1, 10)
@@ -85,12 +87,13 @@ class Content:
     is_compressed: bool
 
 
-def open_content(source: BinaryIO, *, place: str) -> Content:
+def open_content(source: BinaryIO, *, place: str, first_read: int = FIRST_READ) -> Content:
     """Recognize the format of a stream, which need not be seekable, and decompress it.
 
-    place: name of the stream, for messages. Raises DataError for a format that cannot be read.
+    place: name of the stream, for messages. first_read: largest number of bytes that are read to
+    recognize the format. Raises DataError for a format that cannot be read.
     """
-    start = _read_start(source)
+    start = _read_start(source, first_read)
     whole = io.BufferedReader(_Rejoined(start, source))
     for file_format in FORMATS:
         if not start.startswith(file_format.starts):
@@ -133,16 +136,15 @@ def open_error_message(place: object, error: OSError) -> str:
     return message
 
 
-def _read_start(source: BinaryIO) -> bytes:
-    """Read the first bytes, only as many as are needed to recognize a format."""
+def _read_start(source: BinaryIO, size: int) -> bytes:
+    """Read the bytes that are available; wait for more only if they are needed."""
     starts: list[bytes] = []
     for file_format in FORMATS:
         starts += file_format.starts
-    longest = max(map(len, starts))
 
     read = b""
     while any(len(start) > len(read) and start.startswith(read) for start in starts):
-        more = source.read1(longest - len(read))
+        more = source.read1(size)
         if not more:
             break
         read += more

@@ -135,7 +135,7 @@ def stream_blocks(stream: BufferedReader, *, name: str) -> LineBlocks:
 
 def _stream_bytes(stream: BufferedReader, name: str) -> Iterator[bytes]:
     with reading_errors(name):
-        content = open_content(stream, place=name)
+        content = open_content(stream, place=name, first_read=BLOCK)
         blocks = iter(lambda: content.stream.read1(BLOCK), b"")
         yield from _cut_at_newlines(refuse_archives(blocks, place=name), place=name)
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import random
 import tarfile
 import zipfile
@@ -145,6 +146,20 @@ def test_other_formats_are_named(data, name, tmp_path):
 def test_text_that_starts_like_a_compressed_file(start):
     assert read_stream(start.encode()) == [start]
     assert read_stream(f"{start}\nText".encode()) == [start, "Text"]
+
+
+def test_lines_that_arrive_together_stay_together():
+    stream = io.BufferedReader(io.BytesIO(joined(LINES[:20])))
+    assert list(stream_blocks(stream, name="standard input")) == [LINES[:20]]
+
+
+def test_a_line_is_passed_on_when_it_arrives():
+    reading, writing = os.pipe()
+    with open(reading, "rb") as stream, open(writing, "wb", buffering=0) as typed:
+        blocks = stream_blocks(stream, name="standard input")
+        for line in ("B", "BZh", "eins", "(", "zwei"):
+            typed.write(f"{line}\n".encode())
+            assert next(blocks) == [line]
 
 
 class Endless(io.RawIOBase):
