@@ -126,7 +126,7 @@ def test_a_dry_run_creates_no_run_directory(tmp_path):
         (
             "training.precision=fp16",
             "training.precision: 'fp16' is not available on this machine's cpu; "
-            "use training.precision=no (float32) or another precision",
+            r"use training.precision=no \(float32\) or another precision",
         ),
         (
             "training.trackers=[tensorboard]",
