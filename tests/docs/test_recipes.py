@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -24,7 +25,14 @@ INSTRUCTION = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 PARTS = ("polyglot", "tests", "configs", "schedules", "pyproject.toml")
-PRESETS = ("default.yaml", "quick.yaml", "attention_bridge.yaml", "references", "experiments")
+PRESETS = (
+    "default.yaml",
+    "quick.yaml",
+    "attention_bridge.yaml",
+    "flickr_2017.yaml",
+    "references",
+    "experiments",
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,20 @@ def run(project: Path, *arguments: str) -> str:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
+
+
+RUN_COMMANDS = """
+import json, sys
+from polyglot import cli
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["polyglot", *arguments]
+    try:
+        cli.main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+"""Program that runs commands of `polyglot` in one process, each after the success of the last."""
 
 
 def pytest_commands() -> list[list[str]]:
@@ -155,9 +177,9 @@ def test_new_components_train_and_evaluate_together(project, tmp_path):
     (tmp_path / "protocol.yaml").write_text(dump_yaml(protocol), encoding="utf-8")
 
     folder = tmp_path / "run"
-    run(project, "-m", "polyglot", "train", str(tmp_path / "all.yaml"), f"run={folder}")
-    protocol_file = str(tmp_path / "protocol.yaml")
-    output = run(project, "-m", "polyglot", "evaluate", str(folder), "--protocol", protocol_file)
+    train = ["train", str(tmp_path / "all.yaml"), f"run={folder}"]
+    evaluate = ["evaluate", str(folder), "--protocol", str(tmp_path / "protocol.yaml")]
+    output = run(project, "-c", RUN_COMMANDS, json.dumps([train, evaluate]))
     assert "Exact match" in output
     log = (folder / "log.jsonl").read_text(encoding="utf-8")
     assert '"activation"' in log
