@@ -281,7 +281,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
         (
             "optimizer: adma",
-            "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, muon, sgd",
+            "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adadelta, adam, adamw, muon, sgd",
         ),
         (
             "optimizer: {type: adam, momentum: 0.9}",
