@@ -50,6 +50,9 @@ METRICS: dict[str, Callable[..., Metric]] = {
 }
 """Metrics by name, with the same settings as on the `sacrebleu` command line."""
 
+USES_TOKENIZER = {"bleu"}
+"""Metrics that count the words of a tokenizer; TER does so in languages without spaces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -142,7 +145,7 @@ def _choose_tokenizer(condition: Condition, target: str) -> str:
 
 def _tokenizer_of_metric(metric: str, tokenizer: str, target: str) -> Tokenizer:
     """Tokenizer that a metric uses; `none` for a metric that has its own."""
-    if metric == "bleu":
+    if metric in USES_TOKENIZER:
         return find_tokenizer(tokenizer)
     if metric == "ter" and not has_spaces(target):
         return find_tokenizer(tokenizer)

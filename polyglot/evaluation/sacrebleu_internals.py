@@ -1,4 +1,4 @@
-"""The only file that uses private functions of sacreBLEU. Tested with sacreBLEU 2.6.0.
+"""The only file that calls private functions of sacreBLEU. Tested with sacreBLEU 2.6.0.
 
 Without these functions, chrF is that of sacreBLEU, and significance can be tested only for systems
 with a single run, through the public interface.

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from polyglot.core.errors import DataError
+from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.score_tables import KINDS, direction_name
 from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
 from polyglot.evaluation.measures import Measure
@@ -182,7 +182,7 @@ class ScoreMatrix:
         except OSError as error:
             raise DataError(
                 f"{error.filename}: the matrix cannot be read: {error.strerror}; "
-                "has the run been evaluated?"
+                f"{_evaluate_hint(folder)}"
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
@@ -278,3 +278,11 @@ def merge_provenance(records: Sequence[Mapping[str, str]]) -> dict[str, str]:
             values.update(dict.fromkeys(record[key].split("; ")))
         merged[key] = "; ".join(values)
     return merged
+
+
+def _evaluate_hint(folder: Path) -> str:
+    """Advice for a missing matrix: other protocols that the run was evaluated with."""
+    names = sorted(path.parent.name for path in folder.parent.glob(f"*/{MATRIX_FILE}"))
+    if not names:
+        return "has the run been evaluated?"
+    return f"the run was evaluated with: {abbreviate(names)}; choose one with --protocol"

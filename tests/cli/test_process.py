@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from polyglot.model.encoders import ENCODERS
 from polyglot.runs import checkpoint as checkpoints
 from tests.builders.forked import ForkedProgram
 from tests.cli.small_run import TRANSLATE, start_program
@@ -66,7 +67,7 @@ def test_mistake_of_the_user_ends_with_exit_code_2(folder):
     with start_program("train", "mine.yaml", "model.encoder=lsmt") as process:
         output, errors = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, output) == (2, b"")
-    known = "cnn, embedding, gru, lstm, onmt_cnn, onmt_rnn, onmt_transformer, transformer"
+    known = ", ".join(ENCODERS.names())
     assert errors.decode() == (
         "error: mine.yaml: 1 problem\n"
         "  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? "
