@@ -55,6 +55,8 @@ def file_problem(path: Path) -> str | None:
     problem = _open_problem(path)
     if problem:
         return problem
+    if is_read_once(path):
+        return f"{path}: a pipe or device, which cannot be read twice; write its text to a file"
     return None if path.stat().st_size else f"{path}: the file is empty"
 
 

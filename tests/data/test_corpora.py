@@ -727,3 +727,11 @@ def test_settings_of_text_files_that_make_no_sense(settings, message):
 def test_names_of_columns_need_a_header():
     with pytest.raises(ValidationError, match="columns have names only in a file with a header"):
         CORPORA.configure("tsv", path="a.tsv", columns={"de": "german"})
+
+
+def test_a_pipe_is_no_corpus(tmp_path):
+    os.mkfifo(tmp_path / "a.de")
+    (tmp_path / "a.en").write_text("text")
+    corpus = corpora(tmp_path, {"name": "text", "path": "a.{language}"}, languages=("de", "en"))
+    [problem] = corpus.check()
+    assert "a.de: a pipe or device, which cannot be read twice" in problem

@@ -4,7 +4,8 @@
 - `text`: plain text files, one for each language or two for each direction
 - `tables`: base classes of tables; `table_files`: TSV, JSON lines, Parquet
 - `hub`: data sets of the Hugging Face hub; `phrasebook`: the generated corpus
-- `shards`: parts of streamed text; `arrow_tables`: operations on Arrow tables
+- `shards`: parts of streamed text; `table_streams`: few open streams of the hub
+- `arrow_tables`: operations on Arrow tables; `nulls`: empty sentences in the place of nulls
 """
 
 from .base import CORPORA, Corpus
