@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ class Corpus(ABC):
         """The text of each language stands alone: it is used for copies (`de-de`) and vocabularies,
         and its files need not be parallel."""
 
-        def text_settings(self, *, exclude: Set[str] = frozenset()) -> str:
+        def text_settings(self, *, exclude: AbstractSet[str] = frozenset()) -> str:
             """The settings that determine the sentences, as JSON: a key of cached text."""
             return self.model_dump_json(exclude={"weight", "monolingual", *exclude})
 

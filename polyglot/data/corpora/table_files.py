@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ class TsvCorpus(TableFile):
         """Tabs, line breaks and backslashes in the texts are written as `\\t`, `\\n`, `\\r` and
         `\\\\`, as in the tables that `polyglot` prints."""
 
-        def text_settings(self, *, exclude: Set[str] = frozenset()) -> str:
+        def text_settings(self, *, exclude: AbstractSet[str] = frozenset()) -> str:
             # Absent from the keys of text that was cached before the setting existed.
             unused = set() if self.escaped else {"escaped"}
             return super().text_settings(exclude={*exclude, *unused})
