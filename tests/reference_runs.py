@@ -135,7 +135,10 @@ REFERENCE_RUNS = {
     ),
     "word-prediction": ReferenceRun(
         "phrasebook",
-        [*SMALL_SETTINGS, "model.options.decoder=[{type: word_prediction, predict: both, layers: own}]"],
+        [
+            *SMALL_SETTINGS,
+            "model.options.decoder=[{type: word_prediction, predict: both, layers: own}]",
+        ],
     ),
     "sharing-groups": ReferenceRun("phrasebook", [*SMALL_SETTINGS, *SHARING_SETTINGS]),
     "two-processes": ReferenceRun(

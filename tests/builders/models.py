@@ -60,17 +60,20 @@ def tiny_config(
 
 
 def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
-    """The component of that name with as many of the tiny settings as it has; one that is spelt out stays as it is."""
+    """Settings of a component with the tiny values of all settings that it has.
+
+    A mapping of settings is returned as it is. A setting with named alternatives keeps its default.
+    """
     if isinstance(name, dict):
         return name
-    return {
-        "type": name,
-        **{
-            key: value
-            for key, value in TINY.items()
-            if key in registry.get(name).Config.model_fields
-        },
-    }
+    settings: dict[str, object] = {"type": name}
+    fields = registry.get(name).Config.model_fields
+    for key, value in TINY.items():
+        if key in fields and not field_choices(fields[key].annotation):
+            settings[key] = value
+    if name == "word_prediction":
+        del settings["hidden_size"]  # without effect on the default layers
+    return settings
 
 
 def setting_combinations(registry: Registry, name: str) -> Iterator[dict[str, object]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-MARKDOWN_TEXT = "a|b <script>alert(1)</script> *x* **y** _z_ a_b ~~c~~ `d` [e](f) ![g](h) &lt; C# \\ \\| > i"
+MARKDOWN_TEXT = (
+    "a|b <script>alert(1)</script> *x* **y** _z_ a_b ~~c~~ `d` [e](f) ![g](h) &lt; C# \\ \\| > i"
+)
 """A name of which no part is to be taken for Markdown or HTML."""
 
 

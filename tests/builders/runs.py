@@ -42,7 +42,9 @@ def write_corpus(folder: Path) -> None:
     """train and valid, line n of each language the same sentence."""
     for part, (seed, lines) in {"train": (0, LINES), "valid": (1, 10)}.items():
         for language in WORDS:
-            text = "".join(f"{line}\n" for line in sample_sentences(language, seed=seed, lines=lines))
+            text = "".join(
+                f"{line}\n" for line in sample_sentences(language, seed=seed, lines=lines)
+            )
             (folder / f"{part}.{language}").write_text(text, encoding="utf-8")
 
 

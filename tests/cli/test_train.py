@@ -290,6 +290,7 @@ def test_number_of_processes_is_that_of_the_launcher(folder, polyglot, monkeypat
 
     environment = {
         "WORLD_SIZE": "4",
+        "RANK": "0",
         "LOCAL_RANK": "0",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "1",

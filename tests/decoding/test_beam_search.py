@@ -219,7 +219,8 @@ def test_continuations_are_those_of_the_softmax():
 
 def test_settings_of_a_selection_are_in_force_where_there_is_one():
     assert (
-        SearchConfig(beam=3).active_settings().keys() & {"select", "select_by", "select_for", "like"}
+        SearchConfig(beam=3).active_settings().keys()
+        & {"select", "select_by", "select_for", "like"}
         == set()
     )
     assert SearchConfig(beam=3).active_settings()["beam"] == 3

@@ -48,15 +48,11 @@ ARCHITECTURE = "docs/develop/architecture.md"
 """Its Python block is a fragment."""
 
 COMMANDS = [
-    command
-    for command in (*commands(), *inline_commands())
-    if command.block.page not in RECIPES
+    command for command in (*commands(), *inline_commands()) if command.block.page not in RECIPES
 ]
 YAML = [block for block in blocks("yaml") if block.page not in RECIPES]
 PYTHON = [
-    block
-    for block in blocks("python")
-    if block.page not in (TUTORIAL, ARCHITECTURE, *RECIPES)
+    block for block in blocks("python") if block.page not in (TUTORIAL, ARCHITECTURE, *RECIPES)
 ]
 """The tutorial and the recipes of the developer guide have tests of their own."""
 

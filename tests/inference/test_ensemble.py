@@ -354,7 +354,7 @@ def test_translate_refuses_impossible_ensembles(runs, files, program, tmp_path):
         ([first, third, german, "--from", "de"], "different vocabularies of en"),
         ([first, "--from", "de", "--from", "fr"], "need a file each"),
         ([first, "--from", "de", "--from", "de"], "named twice"),
-        ([first, german, "--from", f"de={german}"], "names a file, too"),
+        ([first, german, "--from", f"de={german}"], "names a file as well"),
         ([first, german, second, "--from", "de"], "no run directory"),
         ([first, "--from", f"de={german}", "--from", f"fr={short}"], "different numbers of lines"),
     ]

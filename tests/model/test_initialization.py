@@ -56,7 +56,9 @@ def test_initial_std_draws_matrices_from_a_normal_distribution():
             drawn.append(parameter.flatten())
     values = torch.cat(drawn)
     assert values.std().item() == pytest.approx(0.01, rel=0.1)
-    assert values.abs().max() > 0.03  # a uniform distribution of this standard deviation ends at 0.017
+    assert (
+        values.abs().max() > 0.03
+    )  # a uniform distribution of this standard deviation ends at 0.017
 
     weight = model.decoders["en"].body.recurrence.weight_hh_l0
     for gate in weight.split(weight.shape[1]):

@@ -189,7 +189,8 @@ class TestMuon:
         """As whoever wraps an optimizer does; the groups are others from then on."""
         matrix, table = parameters(2)
         optimizer = OPTIMIZERS.build(
-            OPTIMIZERS.configure("muon"), parameters=parameter_groups([matrix, table], hidden=[matrix])
+            OPTIMIZERS.configure("muon"),
+            parameters=parameter_groups([matrix, table], hidden=[matrix]),
         )
         update(optimizer, [matrix, table])
         optimizer.load_state_dict(optimizer.state_dict())
@@ -219,7 +220,9 @@ def test_there_may_be_nothing_of_a_kind_or_of_any(name):
         update(optimizer, own)
     for parameter in own:
         parameter.requires_grad_(False)
-    OPTIMIZERS.build(OPTIMIZERS.configure(name), parameters=parameter_groups(own, hidden=own)).step()
+    OPTIMIZERS.build(
+        OPTIMIZERS.configure(name), parameters=parameter_groups(own, hidden=own)
+    ).step()
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())

@@ -156,9 +156,7 @@ def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
     (run.path / ".lock").unlink()
     (run.path / ".lock").mkdir()
     with (
-        pytest.raises(
-            CheckpointError, match="run: the folder cannot be written: Is a directory"
-        ),
+        pytest.raises(CheckpointError, match="run: the folder cannot be written: Is a directory"),
         run.lock(),
     ):
         pass

@@ -100,7 +100,11 @@ def test_a_pattern_that_names_nothing_is_refused(pattern, sentence):
 def test_every_pattern_that_names_nothing_is_said():
     with pytest.raises(ConfigError) as error:
         match_pairs(["de-xx", "en-de", "yy-*", "fr"], LANGUAGES)
-    assert [problem.message.split()[0] for problem in error.value.problems] == ["'de-xx'", "'yy-*'", "'fr'"]
+    assert [problem.message.split()[0] for problem in error.value.problems] == [
+        "'de-xx'",
+        "'yy-*'",
+        "'fr'",
+    ]
 
 
 @given(

@@ -132,7 +132,9 @@ class TestEverySchedule:
             == names(schedule.untrained_tasks(steps=20))
             == [one for one in others if one != "de-en"]
         )
-        assert schedule.untrained_tasks(steps=21) == [] and build(name).untrained_tasks(steps=1) == []
+        assert (
+            schedule.untrained_tasks(steps=21) == [] and build(name).untrained_tasks(steps=1) == []
+        )
 
     def test_phases(self, name):
         phases = [

@@ -63,8 +63,7 @@ def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines)
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     tokenize, punctuation = (
-        STEPS.build(STEPS.configure(name), language=language)
-        for name in ("moses", "punctuation")
+        STEPS.build(STEPS.configure(name), language=language) for name in ("moses", "punctuation")
     )
     whole, script = MosesTokenizer(language), MosesPunctNormalizer(language)
     for line in lines:

@@ -229,7 +229,8 @@ def test_missing_tokenizer_is_reported_before_training(sections, tmp_path, caplo
     for part in ("train", "valid"):
         (tmp_path / f"{part}.de").rename(tmp_path / f"{part}.jpn_Jpan")
     plan_training(load_config(config))
-    assert caplog.messages == [
+    messages = [message for message in caplog.messages if "tokenizer" in message]
+    assert messages == [
         "scores into jpn_Jpan use the tokenizer 'char' in place of 'ja-mecab': "
         "not installed; pip install 'polyglot-nmt[ja]'"
     ]

@@ -419,10 +419,7 @@ def test_a_gradient_that_is_not_finite_stops_before_the_checkpoint(tmp_path):
     trainer = make_trainer(run)
     weight = trainer.model.bridge.hidden.weight
     at_step(trainer, 4, lambda: weight.register_hook(lambda gradient: gradient * math.inf))
-    message = (
-        "step 4, task de-en: the gradient is not finite .*"
-        "the last good checkpoint is step 3"
-    )
+    message = "step 4, task de-en: the gradient is not finite .*the last good checkpoint is step 3"
     with pytest.raises(TrainingError, match=message):
         trainer.train()
     assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
@@ -438,8 +435,7 @@ def test_parameters_that_are_not_finite_are_not_validated(tmp_path):
     with pytest.raises(TrainingError) as error:
         trainer.train()
     message = (
-        "step 4: the parameters of encoder.en are not finite; "
-        "the last good checkpoint is step 3"
+        "step 4: the parameters of encoder.en are not finite; the last good checkpoint is step 3"
     )
     assert str(error.value).startswith(message)
     assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
