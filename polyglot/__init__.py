@@ -51,8 +51,9 @@ def ensemble(
     average: Average = "log",
     device: str | torch.device | None = None,
 ) -> EnsembleTranslator:
-    """Load an ensemble of several runs, or of several checkpoints of a run: `translate`, `hypotheses`.
+    """Load an ensemble of several runs, or of several checkpoints of a run.
 
+    It has `translate` and `hypotheses`.
     average: of the log-probabilities (`log`) or of the probabilities (`linear`).
     Raises ConfigError if the target vocabularies of the runs differ.
     """

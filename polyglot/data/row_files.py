@@ -34,8 +34,8 @@ def tsv_rows(
     """Yield blocks of columns of a TSV file; quotes have no meaning.
 
     columns: number of the column of each language, from 1. escaped: tabs, line breaks and
-    backslashes in the texts are written as `\\t`, `\\n`, `\\r` and `\\\\`. start: first row, from 0.
-    Raises DataError for a row with too few columns.
+    backslashes in the texts are written as `\\t`, `\\n`, `\\r` and `\\\\`. start: first row, from
+    0. Raises DataError for a row with too few columns.
     """
     lines_read = start + 1 if header and start else start
     last_column = max(columns.values())

@@ -2,7 +2,8 @@
 
 Czech and Finnish have no articles, so definiteness follows from the role: subjects and places are
 definite, new objects are not, and a few verbs always have a definite object (to open *the* door).
-Tense, number and owner are visible in every language. Where a form hides the tense (`I read`, `hän ui`) a time says it.
+Tense, number and owner are visible in every language. Where a form hides the tense (`I read`,
+`hän ui`), a word for the time shows it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,11 @@ BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
 
 
 class Run:
-    """`config.yaml`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl`, `evaluation/`."""
+    """Run directory.
+
+    Its files are `config.yaml`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl` and
+    `evaluation/`.
+    """
 
     def __init__(self, path: str | Path, config: Config) -> None:
         self.path = Path(path)

@@ -98,7 +98,8 @@ class SpacePredictor:
         if first.isalnum():
             ends_in_elision = token[-1] in APOSTROPHES and self._language in ELISION_LANGUAGES
             is_entity = before == "&" and token in ENTITIES and after == ";"
-            return is_entity, is_entity or (ends_in_elision and after[:1].isalpha())
+            joins_next_word = ends_in_elision and after[:1].isalpha()
+            return is_entity, is_entity or joins_next_word
         if NUMBER.fullmatch(token):
             return True, True
         if first in QUOTES and len(token) == 1:
@@ -181,7 +182,9 @@ def _continues(token: str, before: str, after: str) -> bool:
         return False
     if HANGUL.match(after[0]) and token not in CLOSING:
         return True
-    return bool(CHINESE_OR_JAPANESE.match(before[-1]) and CHINESE_OR_JAPANESE.match(after[0]))
+    matches_before = CHINESE_OR_JAPANESE.match(before[-1])
+    matches_after = CHINESE_OR_JAPANESE.match(after[0])
+    return bool(matches_before and matches_after)
 
 
 def _opens(quote: str, open_quotes: Sequence[str]) -> bool:
@@ -203,9 +206,13 @@ def _is_unspaced(left: str, right: str) -> bool:
 
     Moses does not split between two letters: there is a space between two words.
     """
-    if not left or (_is_in_word(left[-1]) and _is_in_word(right[0])):
+    if not left:
         return False
-    return bool(UNSPACED.match(left[-1]) and UNSPACED.match(right[0]))
+    last = left[-1]
+    first = right[0]
+    if _is_in_word(last) and _is_in_word(first):
+        return False
+    return bool(UNSPACED.match(last) and UNSPACED.match(first))
 
 
 @cache

@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from polyglot.config.loading import check_config, check_settings
-from polyglot.core.annotations import union_members
 from polyglot.config.schema import Config
+from polyglot.core.annotations import union_members
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import format_value
 from polyglot.evaluation.protocol import Protocol

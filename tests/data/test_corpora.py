@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 import types
-from pathlib import Path
 
 import datasets
 import huggingface_hub

@@ -9,7 +9,7 @@ import torch
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import CompleteHypotheses, search
-from polyglot.decoding.topk import topk_of_long_rows, topk_continuations, compact_rows
+from polyglot.decoding.topk import compact_rows, topk_continuations, topk_of_long_rows
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
 from tests.builders.models import allclose, tiny_config, tiny_model

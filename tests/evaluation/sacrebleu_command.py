@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sacrebleu import sacrebleu
-
 
 def run_sacrebleu(folder: Path, *arguments: str) -> Any:
     """Run `sacrebleu ARGUMENTS` in a folder and return the JSON that it prints."""
@@ -26,6 +24,9 @@ def run_sacrebleu(folder: Path, *arguments: str) -> Any:
 
 
 def _run(folder: Path, arguments: Sequence[str], output: Path) -> None:
+    # Its import sets SIGPIPE to its default, so that a closed pipe would end the tests.
+    from sacrebleu import sacrebleu
+
     os.chdir(folder)
     with output.open("wb") as file:
         os.dup2(file.fileno(), 1)

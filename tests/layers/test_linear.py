@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from polyglot.layers import onednn
-from polyglot.layers.linear import FEW_ROWS, PackedLinear, pad_rows, linear, product
+from polyglot.layers.linear import FEW_ROWS, PackedLinear, linear, pad_rows, product
 from tests.builders.models import allclose
 
 SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]

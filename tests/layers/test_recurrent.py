@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from polyglot.layers.recurrent import KINDS, RecurrentSteps, run_recurrence, repeat_initial_state
+from polyglot.layers.recurrent import KINDS, RecurrentSteps, repeat_initial_state, run_recurrence
 from tests.builders.models import allclose
 
 

@@ -205,8 +205,8 @@ class TableFile(TableCorpus):
         """Name of the file."""
 
         path: HomePath
-        """The file, plain or compressed. If it is streamed, `*` may stand for several files with the
-        same columns."""
+        """The file, plain or compressed. If it is streamed, `*` may stand for several files with
+        the same columns."""
 
         @model_validator(mode="after")
         def _check_single_file(self) -> TableFile.Config:

@@ -58,7 +58,9 @@ def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
     first = _unit_vectors(embeddings1)
     second = _unit_vectors(embeddings2)
     is_single = 1 in (len(first), len(second))
-    if first.shape[1:] != second.shape[1:] or (len(first) != len(second) and not is_single):
+    have_equal_sizes = first.shape[1:] == second.shape[1:]
+    have_equal_counts = len(first) == len(second)
+    if not have_equal_sizes or not (have_equal_counts or is_single):
         raise DataError(
             f"similarity_pairwise: the shapes are {tuple(first.shape)} and {tuple(second.shape)}; "
             "expected (N, D) for both"
@@ -113,8 +115,9 @@ def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
         ) from None
     k = min(k, len(vectors))
     size = vectors.shape[1]
-    # faiss asks for at least 39 vectors to learn a cell.
-    cells = max(1, min(round(len(vectors) ** 0.5), len(vectors) // 39))
+    root = round(len(vectors) ** 0.5)
+    most_cells = len(vectors) // 39  # faiss asks for at least 39 vectors to learn a cell
+    cells = max(1, min(root, most_cells))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(cells, 32)
     sample = numpy.random.default_rng(0).permutation(len(vectors))[: 256 * cells]
@@ -129,9 +132,9 @@ def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
         block_similarities, block_rows = index.search(block, k)
         similarities.append(block_similarities)
         rows.append(block_rows)
-    return Neighbours(
-        torch.from_numpy(numpy.concatenate(similarities)), torch.from_numpy(numpy.concatenate(rows))
-    )
+    all_similarities = numpy.concatenate(similarities)
+    all_rows = numpy.concatenate(rows)
+    return Neighbours(torch.from_numpy(all_similarities), torch.from_numpy(all_rows))
 
 
 SEARCHES: dict[str, Search] = {"exact": exact_neighbours, "faiss": faiss_neighbours}
@@ -164,7 +167,9 @@ def _ratio_margins(neighbours: Neighbours, reverse: Neighbours) -> Neighbours:
     means = (query_means + vector_means[neighbours.rows]) / 2
     margins = torch.where(means == 0, 0.0, neighbours.similarities / means)
     order = margins.argsort(dim=1, descending=True, stable=True)
-    return Neighbours(margins.gather(1, order), neighbours.rows.gather(1, order))
+    sorted_margins = margins.gather(1, order)
+    sorted_rows = neighbours.rows.gather(1, order)
+    return Neighbours(sorted_margins, sorted_rows)
 
 
 class Pair(NamedTuple):

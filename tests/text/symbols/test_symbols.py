@@ -14,8 +14,8 @@ from polyglot.text.symbols import (
     Statistics,
     Symbolizer,
     SymbolsConfig,
-    desymbolize,
     count_without_rule,
+    desymbolize,
 )
 from polyglot.text.symbols.numbers import numbers
 
