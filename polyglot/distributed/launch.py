@@ -16,8 +16,8 @@ from polyglot.core.signals import active_signals, signal_handler
 FAILURE_GRACE = 12.0
 """Seconds in which the other processes can end by themselves after one has failed."""
 KILL_GRACE = 45.0
-"""The same if the process was killed, so that the others first have to miss its heartbeats, or if
-all of them are interrupted."""
+"""Seconds for the other processes to end after one was killed, or all were interrupted: they
+notice a killed process by its missing heartbeats."""
 POLL_INTERVAL = 0.05  # seconds
 SUSPEND_SIGNALS = []
 """The signal of Ctrl-Z."""

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
+from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
 
 MATRIX_FILE = "matrix.json"
 """Written last: if a folder has this file, it has all files of the matrix."""
@@ -166,19 +164,25 @@ class ResultsCache:
 
 def _recall(folder: Path, name: str, keys: CacheKeys, *, finished: bool) -> CachedResult | None:
     try:
-        values = validate_stored(
-            read_json(folder / "cells" / f"{name}.json"), TypeAdapter(dict[str, Any])
-        )
+        values = read_json(folder / "cells" / f"{name}.json")
         verify_checksum(values)
         lines = _read_lines(folder / "hypotheses" / f"{name}.txt")
-        if values["translated"] != keys.translated or values["hypotheses"] != digest(lines):
+        is_same_translation = values["translated"] == keys.translated
+        is_unchanged = values["hypotheses"] == digest(lines)
+        if not (is_same_translation and is_unchanged):
             return None
+
+        cell = values["cell"]
+        has_same_scores = values["scored"] == keys.scored
+        provenance = {}
+        for key in PROVENANCE_KEYS:
+            provenance[key] = str(values["made_with"][key])
         return CachedResult(
             lines=lines,
-            seconds=values["cell"]["seconds"],
-            cell=values["cell"] if values["scored"] == keys.scored else None,
+            seconds=cell["seconds"],
+            cell=cell if has_same_scores else None,
             finished=finished,
-            provenance={key: str(values["made_with"][key]) for key in PROVENANCE_KEYS},
+            provenance=provenance,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # missing or damaged: the direction is translated again

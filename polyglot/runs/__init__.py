@@ -1,7 +1,7 @@
 """Run directories and checkpoints.
 
 - `run`: paths, configuration and vocabularies of a run; `compatibility`: do checkpoints fit to it
-- `checkpoint`: write, read and choose checkpoints; `parameters`, `averaging`: use their parameters
+- `checkpoint`, `manifest`: write, read and choose checkpoints; `parameters`, `averaging`: use their parameters
 - `steps`: steps that have a checkpoint
 - `export`, `add_language`: new runs from a run
 """

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, Field, TypeAdapter
 from safetensors import SafetensorError
@@ -24,40 +24,17 @@ from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import (
-    CHECKSUM_KEY,
-    parse_json,
-    read_json,
-    validate_stored,
-    verify_checksum,
-    with_checksum,
-)
+from polyglot.core.stored_json import parse_json, read_json, validate_stored, with_checksum
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
+from polyglot.runs.manifest import LARGEST_STEP, MANIFEST, read_manifest
 from polyglot.runs.parameters import copy_parameters
 from polyglot.runs.steps import steps
 
-MANIFEST = "manifest.json"
 TRAINING = "training.safetensors"
 STATE = "training.json"
 BEST = "best.json"
 SUFFIX = ".safetensors"
-
-LARGEST_STEP = 10**15
-
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,200}$")]
-"""Name of a file in the folder of a checkpoint: no separators, and no dot at the beginning."""
-
-
-class StoredManifest(BaseModel):
-    """Schema of `manifest.json`."""
-
-    step: int = Field(ge=0, le=LARGEST_STEP)
-    files: dict[FileName, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
-    """SHA-256 of each file."""
-    version: str = Field("", max_length=100)
-    configuration: dict[str, Any] | str | None = None
-    """Settings that the components were built from; the first versions stored a hash."""
 
 
 class StoredBest(BaseModel):
@@ -66,7 +43,6 @@ class StoredBest(BaseModel):
     step: int = Field(ge=0, le=LARGEST_STEP)
 
 
-STORED_MANIFEST = TypeAdapter(StoredManifest)
 STORED_BEST = TypeAdapter(StoredBest)
 
 
@@ -81,7 +57,7 @@ class Checkpoint:
     def open(cls, path: Path) -> Checkpoint:
         """Open a checkpoint. Raises CheckpointError if its manifest is missing or damaged."""
         try:
-            manifest = _read_manifest(path / MANIFEST)
+            manifest = read_manifest(path / MANIFEST)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise CheckpointError(
@@ -172,17 +148,6 @@ class Checkpoint:
                 f"the manifest says {expected[:12]}…; {_alternatives(self.path)}"
             )
         return content
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest without its checksum. Raises OSError and ValueError."""
-    manifest = read_json(path)
-    if not isinstance(manifest, dict):
-        raise ValueError("it is not a mapping")
-    verify_checksum(manifest)
-    manifest.pop(CHECKSUM_KEY, None)
-    validate_stored(manifest, STORED_MANIFEST)
-    return manifest
 
 
 def _alternatives(path: Path) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from polyglot.core.errors import CheckpointError
 from polyglot.core.stored_json import validate_stored
-from polyglot.runs.checkpoint import LARGEST_STEP
+from polyglot.runs.manifest import LARGEST_STEP
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_STEP)]
 Number = Annotated[float, Field(ge=-math.inf, le=math.inf)]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from polyglot.core.errors import DataError
 from polyglot.core.signals import active_signals, signal_handler
-from polyglot.distributed.processes import Processes
+from polyglot.distributed.processes import LostProcessError, Processes
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
@@ -388,7 +388,10 @@ class Trainer:
         self.model.eval()
         try:
             return self.validate()
+        except LostProcessError:
+            raise  # a checkpoint needs all processes
         except Exception:
+            # Whatever failed, also in a library: the steps since the last checkpoint are kept.
             self.save()
             raise
         finally:

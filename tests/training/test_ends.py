@@ -19,6 +19,7 @@ import torch
 
 from polyglot.core.errors import CheckpointError, DataError, TrainingError
 from polyglot.core.signals import TERMINATION_SIGNALS, signal_handler
+from polyglot.distributed.processes import LostProcessError
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
@@ -133,6 +134,18 @@ def test_failed_validation_loses_no_step(tmp_path):
     trainer.train()
     assert trainer.progress.step == 9
     assert [line["step"] for line in log_lines(run, "validation")] == [8, 9]
+
+
+def test_lost_process_in_a_validation_writes_no_checkpoint(tmp_path):
+    """The other ranks cannot take part in it."""
+    run = tiny_run(tmp_path, training={"steps": 9}, validation={"every": 4})
+
+    def fail():
+        raise LostProcessError("process 1 is gone")
+
+    with pytest.raises(LostProcessError):
+        train(run, lambda model: fail)
+    assert checkpoints.steps(run.checkpoints) == []
 
 
 class MemoryTracker:

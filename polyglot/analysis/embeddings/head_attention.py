@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from polyglot.analysis.embeddings.titled_figure import titled_figure
 from polyglot.analysis.figures import figure_png
-from polyglot.evaluation.views.heat_map import BACKGROUND, DPI, TEXT_COLOUR
+from polyglot.evaluation.views.heat_map import TEXT_COLOUR
 from polyglot.inference.embeddings.encoder import embedding_batches
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import pad
@@ -102,23 +103,11 @@ def tenths(mask: Tensor) -> Tensor:
 
 def heads_png(heads: HeadAttention, *, title: str) -> bytes:
     """Figure with the attention of the heads in each language, and the similarity of the heads."""
-    from matplotlib.figure import Figure
-
     count = len(heads.similarity)
     panels = len(heads.positions) + 1
-    figure = Figure(
-        figsize=(2.6 * panels + 1, max(3.2, 0.18 * count + 1.6)),
-        dpi=DPI,
-        facecolor=BACKGROUND,
-        layout="constrained",
-    )
-    figure.suptitle(
-        title,
-        size=12,
-        weight="bold",
-        color=TEXT_COLOUR,
-        parse_math=False,
-    )
+    width = 2.6 * panels + 1
+    height = max(3.2, 0.18 * count + 1.6)
+    figure = titled_figure(title, width=width, height=height)
     *language_axes, similarity_axes = figure.subplots(1, panels)
 
     order = _order(heads)

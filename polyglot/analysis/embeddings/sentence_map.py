@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
+from polyglot.analysis.embeddings.titled_figure import titled_figure
 from polyglot.analysis.figures import figure_png
-from polyglot.evaluation.views.heat_map import BACKGROUND, DPI, LINE_COLOUR, TEXT_COLOUR
+from polyglot.evaluation.views.heat_map import LINE_COLOUR, TEXT_COLOUR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,23 +85,9 @@ def _pca(centred: torch.Tensor) -> tuple[str, numpy.ndarray]:
 
 def map_png(sentences: SentenceMap, *, title: str) -> bytes:
     """Figure with a panel for each projection. Lines join some sentences to translations."""
-    from matplotlib.figure import Figure
-
     panels = len(sentences.planes)
     languages = len(sentences.sentences)
-    figure = Figure(
-        figsize=(5.2 * panels, 5.8),
-        dpi=DPI,
-        facecolor=BACKGROUND,
-        layout="constrained",
-    )
-    figure.suptitle(
-        title,
-        size=12,
-        weight="bold",
-        color=TEXT_COLOUR,
-        parse_math=False,
-    )
+    figure = titled_figure(title, width=5.2 * panels, height=5.8)
     all_axes = figure.subplots(1, panels, squeeze=False)[0]
     for axes, (name, points_by_language) in zip(all_axes, sentences.planes.items()):
         _draw_plane(axes, points_by_language)

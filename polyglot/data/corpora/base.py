@@ -29,7 +29,7 @@ class Corpus(ABC):
         """Settings of every corpus."""
 
         weight: float = Field(default=1.0, gt=0, le=1000)
-        """How often its sentences are used in an epoch: twice with 2; with 0.5, a random half of
+        """Uses of each sentence in an epoch: with 2, each is used twice; with 0.5, a random half of
         them is used once. In a task with streamed text: the ratio of its sentences to those of the
         other corpora, whatever their sizes."""
 
