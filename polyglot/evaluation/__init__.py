@@ -17,5 +17,6 @@ Use of the results:
 - `significance`: comparison of systems, with significance tests
 - `references`: tables of papers to compare with
 - `provenance`: descriptions of corpora and machines
+- `resampling`: bootstrap and randomisation in little memory
 - `sacrebleu_internals`: the only use of private functions of sacreBLEU
 """

@@ -13,7 +13,11 @@ from sacrebleu.metrics.base import Metric
 from polyglot.core.errors import abbreviate
 from polyglot.core.language_codes import has_spaces
 from polyglot.evaluation.measures import CONDITIONS, Condition, Measure
-from polyglot.evaluation.sacrebleu_internals import ResamplingChrf, ResamplingTer
+from polyglot.evaluation.sacrebleu_internals import (
+    ResamplingChrf,
+    ResamplingTer,
+    corpus_score,
+)
 from polyglot.evaluation.tokenizers import (
     Tokenizer,
     default_tokenizer,
@@ -100,8 +104,8 @@ class Scorer:
         assert len(hypotheses) == len(references) > 0, (len(hypotheses), len(references))
         prepared_hypotheses = self.prepare(hypotheses)
         prepared_references = self.prepare(references)
-        result = self.metric.corpus_score(
-            prepared_hypotheses, [prepared_references], n_bootstrap=max(1, resamples)
+        result = corpus_score(
+            self.metric, prepared_hypotheses, prepared_references, resamples=resamples
         )
         # The signature describes the score, with or without an interval.
         self.metric.n_bootstrap = None

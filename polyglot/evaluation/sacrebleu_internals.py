@@ -6,7 +6,9 @@ with a single run, through the public interface.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
@@ -17,6 +19,7 @@ from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
 from polyglot.core.errors import DataError
+from polyglot.evaluation.resampling import bootstrap_sums, randomised_sums
 
 METRIC_FUNCTIONS = (
     "_extract_corpus_statistics",
@@ -24,6 +27,10 @@ METRIC_FUNCTIONS = (
     "_compute_score_from_stats",
 )
 """Functions of a metric that sacreBLEU's paired tests call."""
+
+
+DEFAULT_SEED = "12345"
+MAX_SEED_DIGITS = 100
 
 
 class ResamplingChrf(CHRF):
@@ -91,6 +98,27 @@ class MeanOverRuns:
         return Score(scores[0].name, mean(score.score for score in scores))
 
 
+def corpus_score(
+    metric: Metric,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    *,
+    resamples: int,
+) -> Score:
+    """Score a text; with more than one resample, the score has a confidence interval."""
+    if resamples <= 1 or not _has_internals(metric):
+        return metric.corpus_score(hypotheses, [references], n_bootstrap=max(1, resamples))
+
+    statistics = metric._extract_corpus_statistics(hypotheses, [references])
+    score = metric._aggregate_and_compute(statistics)
+    table = numpy.asarray(statistics)
+    resampled_scores = []
+    for (sums,) in bootstrap_sums([table], samples=resamples, seed=_seed()):
+        resampled_scores.append(metric._compute_score_from_stats(sums))
+    score.estimate_ci(resampled_scores)
+    return score
+
+
 def paired_test(
     systems: Mapping[str, Sequence[Sequence[str]]],
     references: Sequence[str],
@@ -107,30 +135,119 @@ def paired_test(
     Returns the p-value of each system except the first, and the signature of the test.
     Raises DataError for several runs if this version of sacreBLEU lacks METRIC_FUNCTIONS.
     """
-    has_internals = all(hasattr(metric, name) for name in METRIC_FUNCTIONS)
-    has_single_runs = all(len(runs) == 1 for runs in systems.values())
-    if has_internals:
-        tested_metric = MeanOverRuns(metric)
-        hypotheses = [(name, list(zip(*runs, strict=True))) for name, runs in systems.items()]
-    elif has_single_runs:
-        tested_metric = metric
-        hypotheses = [(name, list(runs[0])) for name, runs in systems.items()]
+    samples = samples or PairedTest._DEFAULT_SAMPLES[test]
+    if not _has_internals(metric):
+        return _public_paired_test(
+            systems, references, metric=metric, title=title, test=test, samples=samples
+        )
+
+    tested_metric = MeanOverRuns(metric)
+    baseline, *compared = _system_statistics(systems, references, tested_metric)
+    p_values = []
+    for system in compared:
+        if system.score.score == baseline.score.score:
+            p_values.append(1.0)  # no difference of the resamples exceeds 0, also by chance
+            continue
+        observed = abs(baseline.score.score - system.score.score)
+        differences = _resampled_differences(tested_metric, baseline, system, test, samples)
+        larger = int(numpy.sum(differences > observed))
+        p_values.append((larger + 1) / (samples + 1))
+
+    signature = metric.get_signature()
+    signature.update("seed", str(_seed()).lower())
+    signature.update(test, samples)
+    return p_values, f"{baseline.score.name}|{signature}"
+
+
+@dataclass(frozen=True, slots=True)
+class _SystemStatistics:
+    """Statistics of the sentences of one system, and its score."""
+
+    table: NDArray[Any]
+    score: Score
+
+
+def _system_statistics(
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    references: Sequence[str],
+    metric: MeanOverRuns,
+) -> list[_SystemStatistics]:
+    statistics = []
+    for runs in systems.values():
+        sentences = list(zip(*runs, strict=True))
+        table = metric._extract_corpus_statistics(sentences, [references])
+        statistics.append(_SystemStatistics(table, metric._aggregate_and_compute(table)))
+    return statistics
+
+
+def _resampled_differences(
+    metric: MeanOverRuns,
+    baseline: _SystemStatistics,
+    system: _SystemStatistics,
+    test: str,
+    samples: int,
+) -> NDArray[Any]:
+    """Difference of the scores in each resample; for the bootstrap, minus their mean."""
+    seed = _seed() or None  # as sacreBLEU: its paired tests take 0 for no seed
+    if test == "bs":
+        tables = [baseline.table, system.table]
+        all_sums = bootstrap_sums(tables, samples=samples, seed=seed)
     else:
+        all_sums = randomised_sums(baseline.table, system.table, trials=samples, seed=seed)
+
+    first_scores = []
+    second_scores = []
+    for first_sums, second_sums in all_sums:
+        first_scores.append(metric._compute_score_from_stats(first_sums).score)
+        second_scores.append(metric._compute_score_from_stats(second_sums).score)
+    differences = numpy.abs(numpy.array(second_scores) - numpy.array(first_scores))
+    if test == "bs":
+        return differences - differences.mean()
+    return differences
+
+
+def _public_paired_test(
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    references: Sequence[str],
+    *,
+    metric: Metric,
+    title: str,
+    test: str,
+    samples: int,
+) -> tuple[list[float], str]:
+    """Test of single runs through the public interface, which holds all resamples in memory."""
+    if any(len(runs) > 1 for runs in systems.values()):
         raise DataError(
             "This version of sacreBLEU cannot test the mean of several runs. "
             "Install sacrebleu==2.6.0."
         )
-
-    signatures, results = PairedTest(
-        hypotheses, {title: tested_metric}, [references], test, n_samples=samples
-    )()
+    hypotheses = [(name, list(runs[0])) for name, runs in systems.items()]
+    tested = PairedTest(hypotheses, {title: metric}, [references], test, n_samples=samples)
+    signatures, results = tested()
     ((score_name, signature),) = signatures.items()
     baseline, *compared = results[score_name]
-
     p_values = []
     for result in compared:
-        # For a score equal to that of the baseline, sacreBLEU returns the smallest p of all, since
-        # no difference of the resamples exceeds 0.
         is_equal = result.score == baseline.score
         p_values.append(1.0 if is_equal else float(result.p_value))
     return p_values, f"{score_name}|{signature}"
+
+
+def _has_internals(metric: Metric) -> bool:
+    return all(hasattr(metric, name) for name in METRIC_FUNCTIONS)
+
+
+def _seed() -> int | None:
+    """Seed of the resamples: that of sacreBLEU, or SACREBLEU_SEED; None for a random one.
+
+    Raises DataError for a value that is no seed.
+    """
+    text = os.environ.get("SACREBLEU_SEED", DEFAULT_SEED)
+    if text.lower() == "none":
+        return None
+    if not text.isdecimal() or len(text) > MAX_SEED_DIGITS:
+        raise DataError(
+            f"SACREBLEU_SEED: found {text[:40]!r}; expected a whole number of at most "
+            f"{MAX_SEED_DIGITS} digits, or none"
+        )
+    return int(text)
