@@ -28,11 +28,20 @@ AMOUNTS = {
     "letters": (3, 4, 5, 6, 7, 8, 9, 10, 12),
 }  # of euros, of days, in a word
 GENDER_UNCLEAR = ("girl", "child")  # German `das Mädchen` takes `ihr` or `sein`
-QUALITIES_OF = {
-    noun: tuple(quality for quality in QUALITIES if noun in QUALITIES[quality])
-    for nouns in QUALITIES.values()
-    for noun in nouns
-}
+
+
+def _qualities_of_nouns() -> dict[str, tuple[str, ...]]:
+    qualities_of_nouns: dict[str, tuple[str, ...]] = {}
+    for quality, nouns in QUALITIES.items():
+        for noun in nouns:
+            earlier = qualities_of_nouns.get(noun, ())
+            if quality not in earlier:
+                qualities_of_nouns[noun] = (*earlier, quality)
+    return qualities_of_nouns
+
+
+QUALITIES_OF = _qualities_of_nouns()
+"""Qualities that fit a noun."""
 
 
 class Cast:
@@ -72,39 +81,52 @@ class Cast:
         if kind == "group":
             return self.group()
         if kind in ("animal", "pet"):
-            noun = self.random.choice((*PETS, "bird") if kind == "animal" else PETS)
-            determiner = self.random.choice(
-                ("the", "this", "my", "name") if noun in PETS else ("the", "this")
-            )
-            return self.described(
-                Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.4
-            )
+            return self._animal(kind)
         if kind in ("birds", "bats"):
-            noun = "bat.animal" if kind == "bats" else self.random.choice(("bird", "bat.animal"))
-            if self.chance(0.25):
-                return Thing(noun, "count", count=self.random.choice(GROUPS))
-            return self.described(Thing(noun, self.random.choice(("the", "this"))))
+            return self._flying_animals(kind)
         nouns = {"worker": ADULTS, "transport": ("train", "bus"), "word": ("word",)}[kind]
-        return self.described(
-            Thing(
-                self.random.choice(nouns),
-                "this" if kind == "word" else self.random.choice(("the", "this")),
-            )
-        )
+        noun = self.random.choice(nouns)
+        determiner = "this"
+        if kind != "word":
+            determiner = self.random.choice(("the", "this"))
+        return self.described(Thing(noun, determiner))
+
+    def _animal(self, kind: str) -> Thing:
+        nouns = PETS
+        if kind == "animal":
+            nouns = (*PETS, "bird")
+        noun = self.random.choice(nouns)
+        determiners = ("the", "this")
+        if noun in PETS:
+            determiners = ("the", "this", "my", "name")
+        determiner = self.random.choice(determiners)
+        owner = self.name() if determiner == "name" else None
+        return self.described(Thing(noun, determiner, owner=owner), 0.4)
+
+    def _flying_animals(self, kind: str) -> Thing:
+        """Birds or bats; several of them with a number."""
+        noun = "bat.animal"
+        if kind != "bats":
+            noun = self.random.choice(("bird", "bat.animal"))
+        if self.chance(0.25):
+            return Thing(noun, "count", count=self.random.choice(GROUPS))
+        return self.described(Thing(noun, self.random.choice(("the", "this"))))
 
     def human(self) -> Thing:
-        form = self.random.choices(
-            ("name", "speaker", "role", "family", "group"), (50, 13, 22, 10, 5)
-        )[0]
+        """Named person, the speaker, person with a role, family member, or group."""
+        forms = ("name", "speaker", "role", "family", "group")
+        form = self.random.choices(forms, (50, 13, 22, 10, 5))[0]
         if form == "name":
             return Thing(self.name())
         if form == "speaker":
             return Thing(SPEAKER)
-        if form == "role":
-            return self.described(
-                Thing(self.random.choice(ROLES), self.random.choice(("the", "the", "this"))), 0.4
-            )
-        return self.family_member() if form == "family" else self.group()
+        if form == "family":
+            return self.family_member()
+        if form == "group":
+            return self.group()
+        role = self.random.choice(ROLES)
+        determiner = self.random.choice(("the", "the", "this"))
+        return self.described(Thing(role, determiner), 0.4)
 
     def family_member(self) -> Thing:
         if self.chance(0.6):
@@ -135,9 +157,9 @@ class Cast:
         if noun in MASSES:
             return self.described(Thing(noun, "bare"), 0.25)
         determiner = self.random.choice(event.determiners)
-        if determiner in ("count", "many") and (
-            noun in UNCOUNTED or determiner == "count" and not counted
-        ):
+        if determiner in ("count", "many") and noun in UNCOUNTED:
+            determiner = "a"
+        if determiner == "count" and not counted:
             determiner = "a"
         if determiner in AMOUNTS:
             return Thing(noun, "count", count=self.random.choice(AMOUNTS[determiner]))
@@ -149,20 +171,19 @@ class Cast:
             thing = Thing(noun, "name", owner=self.name())
         elif determiner == "count":
             thing = Thing(noun, "count", count=self.random.choice(COUNTS))
+        elif determiner == "many":
+            thing = Thing(noun, "bare", many=True)
         else:
-            thing = Thing(
-                noun, "bare" if determiner == "many" else determiner, many=determiner == "many"
-            )
+            thing = Thing(noun, determiner)
         if noun in ("hand", "foot"):
             return replace(thing, quality="right.side")
         return self.described(thing)
 
     def owned(self, noun: str, subject: Thing) -> Thing:
         """Thing that the subject owns, or a named person where `own` would hide the gender."""
-        single = not subject.plural and (
-            subject.noun == SPEAKER or subject.noun in NAMES + ROLES + FAMILY
-        )
-        if single and subject.noun not in GENDER_UNCLEAR and self.chance(0.75):
+        is_person = subject.noun == SPEAKER or subject.noun in NAMES + ROLES + FAMILY
+        can_own = is_person and not subject.plural and subject.noun not in GENDER_UNCLEAR
+        if can_own and self.chance(0.75):
             return Thing(noun, "own", owner=subject.noun)
         return Thing(noun, "name", owner=self.name())
 
@@ -174,41 +195,35 @@ class Cast:
         if event.recipient and (event.required or self.chance(0.6)):
             chosen.append(("recipient", self.recipient(event)))
         if event.companion and self.chance(0.22):
-            chosen.append(
-                (
-                    "companion",
-                    Thing(self.name())
-                    if self.chance(0.6)
-                    else self.owned(self.random.choice(FAMILY), subject),
-                )
-            )
+            chosen.append(("companion", self._companion(subject)))
         if event.instruments:
-            chosen.append(
-                (
-                    "instrument",
-                    self.described(Thing(self.random.choice(event.instruments), "a"), 0.15),
-                )
-            )
+            noun = self.random.choice(event.instruments)
+            chosen.append(("instrument", self.described(Thing(noun, "a"), 0.15)))
         if event.sources:
             noun = self.random.choice(event.sources)
             chosen.append(("source", Thing(noun, "a" if noun == "glass" else "the")))
+        is_required = event.required and not event.recipient and not event.instruments
         for role, nouns in (("direction", event.directions), ("location", event.locations)):
-            needed = event.required and not event.recipient and not event.instruments
-            if nouns and len(chosen) < 2 and (needed or self.chance(0.4)):
+            if not nouns or len(chosen) >= 2:
+                continue
+            if is_required or self.chance(0.4):
                 chosen.append((role, self.place(self.random.choice(nouns))))
         return tuple(chosen)
 
+    def _companion(self, subject: Thing) -> Thing:
+        if self.chance(0.6):
+            return Thing(self.name())
+        return self.owned(self.random.choice(FAMILY), subject)
+
     def recipient(self, event: Event) -> Thing:
-        if event.objects[0] in ("hand",):
+        if event.objects[0] == "hand":
             return Thing("doctor", "the")
         form = self.random.choices(("name", "family", "role"), (50, 20, 30))[0]
         if form == "name":
             return Thing(self.name())
-        return (
-            Thing(self.random.choice(FAMILY), "my")
-            if form == "family"
-            else Thing(self.random.choice(ROLES), "the")
-        )
+        if form == "family":
+            return Thing(self.random.choice(FAMILY), "my")
+        return Thing(self.random.choice(ROLES), "the")
 
     def place(self, noun: str) -> Thing:
         if noun in CITIES:
@@ -216,9 +231,8 @@ class Cast:
         determiner = self.random.choices(("the", "this", "name"), (70, 15, 15))[0]
         if determiner == "name" and noun not in PLACES_OF_PEOPLE:
             determiner = "the"
-        return self.described(
-            Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.18
-        )
+        owner = self.name() if determiner == "name" else None
+        return self.described(Thing(noun, determiner, owner=owner), 0.18)
 
     def newcomer(self, nouns: Sequence[str]) -> Thing:
         """Thing that is mentioned for the first time: singular, counted, or a bare plural."""

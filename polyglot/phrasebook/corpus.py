@@ -9,7 +9,7 @@ from polyglot.phrasebook.czech import Czech
 from polyglot.phrasebook.english import English
 from polyglot.phrasebook.finnish import Finnish
 from polyglot.phrasebook.french import French
-from polyglot.phrasebook.generation import Imagination
+from polyglot.phrasebook.generation import MeaningGenerator
 from polyglot.phrasebook.german import German
 from polyglot.phrasebook.grammar import Grammar
 from polyglot.phrasebook.meaning import Meaning
@@ -44,16 +44,13 @@ def generate(count: int, *, seed: int) -> list[Sentence]:
         raise DataError(
             f"phrasebook: {count} sentences were requested; the number must be 0 or more"
         )
-    imagination = Imagination(Random(seed))
+    generator = MeaningGenerator(Random(seed))
     used_texts: dict[str, set[str]] = {language: set() for language in LANGUAGES}
     sentences: list[Sentence] = []
     failures = 0
     while len(sentences) < count:
-        sentence = realise(imagination.meaning())
-        texts = {language: sentence.text(language) for language in LANGUAGES}
-        if any(
-            texts[language] in used_texts[language] for language in LANGUAGES
-        ) or not has_good_length(sentence):
+        sentence = realise(generator.meaning())
+        if _is_used(sentence, used_texts) or not has_good_length(sentence):
             failures += 1
             if failures == PATIENCE:
                 raise DataError(
@@ -62,10 +59,15 @@ def generate(count: int, *, seed: int) -> list[Sentence]:
                 )
             continue
         failures = 0
-        for language, text in texts.items():
-            used_texts[language].add(text)
+        for language in LANGUAGES:
+            used_texts[language].add(sentence.text(language))
         sentences.append(sentence)
     return sentences
+
+
+def _is_used(sentence: Sentence, used_texts: dict[str, set[str]]) -> bool:
+    """True if a language already has this text."""
+    return any(sentence.text(language) in used_texts[language] for language in LANGUAGES)
 
 
 def splits(
@@ -85,7 +87,9 @@ def splits(
 
 
 def has_good_length(sentence: Sentence) -> bool:
-    return all(
-        SHORTEST <= sum(token.category != "PUNCT" for token in sentence.tokens(language)) <= LONGEST
-        for language in LANGUAGES
-    )
+    """True if the sentence has SHORTEST to LONGEST words in every language."""
+    for language in LANGUAGES:
+        words = [token for token in sentence.tokens(language) if token.category != "PUNCT"]
+        if not SHORTEST <= len(words) <= LONGEST:
+            return False
+    return True
