@@ -6,11 +6,15 @@ reader ends a line also at other characters than a newline.
 
 The total size of the tables is limited: the least recently used ones are removed first. A process
 that has such a table open can still read it: the memory map outlives the file name.
+
+A file ends with the checksum of its content, which is compared when a process opens the file for
+the first time. A damaged file is written again from the text.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -19,12 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
+from polyglot.data.cache_checksums import append_checksum, is_complete, is_intact
 from polyglot.data.size_limits import size_limit
 
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
     from datasets.table import MemoryMappedTable
+
+logger = logging.getLogger("polyglot")
 
 DEFAULT_LIMIT = 50.0
 """GiB of all tables together, unless POLYGLOT_CACHE_GIB names another limit."""
@@ -33,8 +40,18 @@ RECENT_SECONDS = 3600
 """Tables used in the last seconds are kept even above the limit: another process may be about to
 open them."""
 
-END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-"""The last eight bytes of a complete Arrow stream."""
+FOLDER = "polyglot"
+"""Folder of the tables in the cache folder of the library `datasets`."""
+
+_verified: dict[Path, tuple[int, int, int]] = {}
+"""Files whose checksum this process has compared, as they were at their last use."""
+
+
+def cache_folder() -> Path:
+    """Folder of all tables."""
+    from datasets import config
+
+    return Path(config.HF_DATASETS_CACHE) / FOLDER
 
 
 def fingerprint(*parts: object) -> str:
@@ -57,14 +74,14 @@ def cached_dataset(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> 
 
     tables: returns the rows; called only if the dataset must be written. The file is written under
     a temporary name and renamed when complete, so that a killed or concurrent process does no harm.
-    Raises DataError if the cache folder cannot be used.
+    A damaged file is written again. Raises DataError if the cache folder cannot be used.
     """
-    from datasets import Dataset, config
+    from datasets import Dataset
 
     limit = size_limit("POLYGLOT_CACHE_GIB", default=DEFAULT_LIMIT, unit="GiB")
-    path = Path(config.HF_DATASETS_CACHE) / "polyglot" / f"{name}.arrow"
+    path = cache_folder() / f"{name}.arrow"
     try:
-        if not _is_complete(path):
+        if not _can_be_used(path):
             _write(path, tables())
             _prune(path.parent, limit)
         return Dataset(_open_table(path, tables), fingerprint=name)
@@ -82,10 +99,34 @@ def _open_table(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> Me
     try:
         with suppress(PermissionError):  # in a shared cache, the file of another user
             os.utime(path)
-        return MemoryMappedTable.from_file(str(path))
+        table = MemoryMappedTable.from_file(str(path))
     except FileNotFoundError:
         _write(path, tables())
-        return MemoryMappedTable.from_file(str(path))
+        table = MemoryMappedTable.from_file(str(path))
+    with suppress(FileNotFoundError):
+        _verified[path] = _identity(path)
+    return table
+
+
+def _can_be_used(path: Path) -> bool:
+    """Tell if the file is complete and its checksum is right; a damaged file is logged."""
+    try:
+        if not is_complete(path):
+            return False
+        if _verified.get(path) == _identity(path) or is_intact(path):
+            return True
+    except FileNotFoundError:  # another process has removed it at this moment
+        return False
+    logger.warning(
+        f"{path}: damaged, its checksum differs; it is a cache and is written again from the text"
+    )
+    return False
+
+
+def _identity(path: Path) -> tuple[int, int, int]:
+    """Inode, size and time of the last change or use of a file."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _prune(folder: Path, limit: int) -> None:
@@ -109,17 +150,6 @@ def _prune(folder: Path, limit: int) -> None:
             total_size -= size
 
 
-def _is_complete(path: Path) -> bool:
-    """Tell if a file exists and was not cut off by a full disk or a power failure."""
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(-min(len(END_OF_STREAM), size), os.SEEK_END)
-            return file.read() == END_OF_STREAM
-    except FileNotFoundError:
-        return False
-
-
 def _write(path: Path, tables: Iterable[pyarrow.Table]) -> None:
     from datasets.arrow_writer import ArrowWriter
 
@@ -130,6 +160,7 @@ def _write(path: Path, tables: Iterable[pyarrow.Table]) -> None:
             for table in tables:
                 writer.write_table(table, writer_batch_size=max(1, len(table)))
             writer.finalize()
+        append_checksum(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

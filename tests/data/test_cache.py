@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from polyglot.core.errors import DataError
-from polyglot.data import cache
+from polyglot.data import cache, cache_checksums
 
 ROWS = 1000
 
@@ -88,14 +88,14 @@ def test_a_table_that_is_open_can_be_read_after_it_was_removed(folder, monkeypat
 
 def test_a_table_that_another_process_removes_at_that_moment_is_written_again(folder, monkeypatch):
     table(0)
-    complete = cache._is_complete
+    complete = cache.is_complete
 
     def removed(path):
         found = complete(path)
         path.unlink()
         return found
 
-    monkeypatch.setattr(cache, "_is_complete", removed)
+    monkeypatch.setattr(cache, "is_complete", removed)
     table(0)
     assert names(folder) == ["table0"]
 
@@ -107,3 +107,73 @@ def test_invalid_size_limits_are_refused(text, monkeypatch):
         DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"
     ):
         table(0)
+
+
+@pytest.fixture
+def damaged(folder):
+    """Function that flips one bit of a cached table at a relative place of its file."""
+
+    def flip(place):
+        path = folder / "table0.arrow"
+        content = bytearray(path.read_bytes())
+        content[int(place * (len(content) - 1))] ^= 4
+        path.write_bytes(content)
+
+    return flip
+
+
+@pytest.mark.parametrize("place", [0.0, 0.001, 0.3, 0.7, 0.9996, 1.0])
+def test_a_flipped_bit_is_noticed_and_the_table_is_written_again(place, damaged, folder, caplog):
+    table(0)
+    before = (folder / "table0.arrow").read_bytes()
+    damaged(place)
+    table(0)
+    assert (folder / "table0.arrow").read_bytes() == before
+    assert f"{folder / 'table0.arrow'}: damaged, its checksum differs; it is a cache" in caplog.text
+
+
+@pytest.mark.parametrize("size", [0, 5, 100, -1, -30, -40, -1000])
+def test_a_table_that_was_cut_off_is_written_again(size, folder):
+    table(0)
+    path = folder / "table0.arrow"
+    before = path.read_bytes()
+    path.write_bytes(before[:size])
+    table(0)
+    assert path.read_bytes() == before
+
+
+def test_a_table_of_an_older_version_without_checksum_is_written_again(folder):
+    table(0)
+    path = folder / "table0.arrow"
+    before = path.read_bytes()
+    path.write_bytes(before[: before.index(cache_checksums.MARK)])
+    table(0)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_table_whose_text_is_gone_is_refused(damaged):
+    table(0)
+    damaged(0.5)
+
+    def no_text():
+        raise DataError("train.en: no such file")
+
+    with pytest.raises(DataError, match="train.en: no such file"):
+        cache.cached_dataset("table0", no_text)
+
+
+def test_a_process_reads_a_file_once_to_compare_its_checksum(monkeypatch):
+    table(0)
+    compared = []
+
+    def record(path):
+        compared.append(path)
+        return True
+
+    monkeypatch.setattr(cache, "is_intact", record)
+    table(0)
+    assert compared == []
+    cache._verified.clear()  # another process
+    table(0)
+    table(0)
+    assert len(compared) == 1
