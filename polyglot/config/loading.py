@@ -9,10 +9,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from polyglot.config.consistency import consistency_problems
-from polyglot.config.overrides import apply_override
+from polyglot.config.overrides import apply_override, drop_other_length
 from polyglot.config.pydantic_errors import validation_problems
-from polyglot.config.schema import Config, CorpusList, DataConfig, TrainingConfig
+from polyglot.config.schema import (
+    LENGTH_KEYS,
+    Config,
+    CorpusList,
+    DataConfig,
+    TrainingConfig,
+)
 from polyglot.config.stored import complete_stored_config, is_stored_config
+from polyglot.config.unused import refused_settings
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, collect_errors
 from polyglot.core.problems import KeyPath, Problem
@@ -39,13 +46,16 @@ def load_config(
     path = presets.find("configs", str(name))
     run_name = path.parent.name if path.stem == "config" else path.stem
     values = read_yaml(path)
-    if is_stored_config(path):
+    is_stored = is_stored_config(path)
+    if is_stored:
         values = complete_stored_config(values)
     return configure(
         values,
         overrides,
         run=f"runs/{run_name}",
         where=str(name),
+        is_stored=is_stored,
+        refuse_unused=True,
         extra_problems=extra_problems,
     )
 
@@ -56,17 +66,24 @@ def configure(
     *,
     run: str,
     where: str,
+    is_stored: bool = False,
+    refuse_unused: bool = False,
     extra_problems: ExtraProblems | None = None,
 ) -> Config:
     """Apply overrides to values and check them.
 
     run: run directory, unless the values name one. where: name of the file in error messages.
+    is_stored: True for the configuration of a run, which may have both steps and epochs.
+    refuse_unused: report settings that were written and have no effect.
     extra_problems: see `load_config`. Raises ConfigError with every problem.
     """
     problems: list[Problem] = []
     for override in overrides:
         with collect_errors(problems):
             apply_override(values, override)
+    drop_other_length(values, overrides)
+    if not is_stored:
+        problems += _repeated_length(values)
     if "schedule" in values:
         try:
             values["schedule"] = _expand_schedule(values["schedule"])
@@ -75,7 +92,17 @@ def configure(
             del values["schedule"]
     if values.get("run") is None:
         values["run"] = run
-    return check_config(values, where=where, problems=problems, extra_problems=extra_problems)
+
+    def unused(config: Config) -> list[Problem]:
+        return refused_settings(config, values, overrides, is_stored=is_stored)
+
+    return check_config(
+        values,
+        where=where,
+        problems=problems,
+        written_problems=unused if refuse_unused else None,
+        extra_problems=extra_problems,
+    )
 
 
 def check_config(
@@ -83,13 +110,14 @@ def check_config(
     *,
     where: str,
     problems: Sequence[Problem] = (),
+    written_problems: ExtraProblems | None = None,
     extra_problems: ExtraProblems | None = None,
 ) -> Config:
     """Turn values into a configuration.
 
     where: name of the file in error messages. problems: problems that are already known; the values
-    do not contain their keys. extra_problems: see `load_config`.
-    Raises ConfigError with every problem.
+    do not contain their keys. written_problems: a further check that always runs.
+    extra_problems: see `load_config`. Raises ConfigError with every problem.
     """
     problems = list(problems)
     config: Config | None = None
@@ -106,6 +134,8 @@ def check_config(
         config, left_out = _valid_part(values, problems)
     if config:
         problems += _consistency_problems(config, left_out)
+        if written_problems:
+            problems += _independent(written_problems(config), left_out)
         if problems and extra_problems:
             problems += _independent(extra_problems(config), left_out)
     if problems:
@@ -196,6 +226,17 @@ def _independent(problems: Iterable[Problem], left_out: set[KeyPath]) -> list[Pr
         if not any(problem.depends_on(path) for path in left_out):
             independent.append(problem)
     return independent
+
+
+def _repeated_length(values: dict[str, Any]) -> list[Problem]:
+    """Return a problem for a run whose length is set in steps and in epochs."""
+    training = values.get("training")
+    if not isinstance(training, dict):
+        return []
+    if any(training.get(key) is None for key in LENGTH_KEYS):
+        return []
+    message = "steps and epochs both set the length of the run; keep exactly one of them"
+    return [Problem(("training", "epochs"), message)]
 
 
 def _expand_schedule(value: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,18 @@ from pydantic import (
 
 from polyglot.core.annotations import with_whole_numbers
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.problems import KeyPath
+
+
+class UnusedSetting(NamedTuple):
+    """Setting without effect beside the value of another setting."""
+
+    path: KeyPath
+    """Path of the setting, below the settings that report it."""
+    cause: KeyPath
+    """Path of the other setting."""
+    reason: str
+    """What the setting needs, and what was found; the start of a message."""
 
 
 class ComponentConfig(BaseModel):
@@ -27,6 +39,10 @@ class ComponentConfig(BaseModel):
 
     The docstring of a field describes it in the documentation.
     """
+
+    used_with: ClassVar[Mapping[str, tuple[str, tuple[Any, ...]]]] = {}
+    """Settings that have an effect only beside certain values of another setting: by name, the
+    other setting and those values."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -45,6 +61,15 @@ class ComponentConfig(BaseModel):
                 value = with_whole_numbers(value, field.annotation)
             converted[key] = value
         return converted
+
+    def settings_without_effect(self) -> Iterator[UnusedSetting]:
+        """Yield the settings without effect beside the others, whether they are set or not."""
+        for name, (cause, values) in self.used_with.items():
+            found = getattr(self, cause)
+            if found not in values:
+                wanted = " or ".join(map(repr, values))
+                reason = f"no effect: needs {cause} {wanted}, found {found!r}"
+                yield UnusedSetting((name,), (cause,), reason)
 
 
 def _expand_home(path: str) -> str:

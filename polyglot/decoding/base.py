@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from polyglot.core.errors import ConfigError
-from polyglot.core.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.model.memory import Memory
 
 
@@ -60,6 +60,15 @@ class SearchConfig(ComponentConfig):
                 "set search.select to the number of words"
             )
 
+    def settings_without_effect(self) -> Iterator[UnusedSetting]:
+        yield from super().settings_without_effect()
+        for name in sorted(self.unused_settings):
+            reason = "no effect: needs vocabulary selection: the number of words in select"
+            yield UnusedSetting((name,), ("select",), reason)
+        if not self.length_penalty:
+            reason = "no effect: needs a length_penalty above 0, found 0"
+            yield UnusedSetting(("length_normalisation",), ("length_penalty",), reason)
+
     def limits(self, source_lengths: Tensor) -> Tensor:
         """Largest number of tokens (B,) of a translation, for sources of these lengths (B,)."""
         lengths = (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
@@ -72,13 +81,23 @@ class SearchConfig(ComponentConfig):
 
 
 class StepDecoder(Protocol):
-    """Interface between search and decoder."""
+    """What a search needs of a decoder: the methods of `Decoder` in model/decoders/base.py."""
 
-    def start(self, memory: Memory) -> Any: ...
+    def start(self, memory: Memory) -> Any:
+        """Return the state before the first token, for the memory (B, K, D) of B sentences."""
 
-    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]: ...
+    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+        """Return the logits (B·M, V) of the tokens after these tokens (B·M,), and the next state.
 
-    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any: ...
+        Each of the B sentences has M hypotheses.
+        """
+
+    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+        """Return the state of other hypotheses.
+
+        rows: (B'·M') the hypothesis that each new one continues. sentences: (B') sentences that
+        stay in the batch; None if all stay.
+        """
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,6 +6,8 @@ checkpoints and averaged with the parameters, and it keeps its value in a frozen
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -18,6 +20,10 @@ PLACE = "annealed"
 
 class Decay(ComponentConfig):
     """max(minimum, start · decay^⌊step / every⌋)."""
+
+    should_reach_minimum: ClassVar[bool] = False
+    """True if the module computes something else outside training, and the two agree only near the
+    minimum."""
 
     start: float = Field(gt=0, le=1e6)
     """Value before the first update."""
@@ -40,6 +46,11 @@ class Decay(ComponentConfig):
     def at(self, step: int) -> float:
         """Value at an update, counted from 0."""
         return max(self.minimum, self.start * self.decay ** (step // self.every))
+
+    def decay_to_minimum(self, steps: int) -> float:
+        """Largest factor with which the value reaches its minimum within a number of updates."""
+        decays = max(1, (steps - 1) // self.every)
+        return (self.minimum / self.start) ** (1 / decays)
 
 
 class Annealed(nn.Module):

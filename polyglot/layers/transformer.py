@@ -48,6 +48,8 @@ class BlockConfig(ComponentConfig):
 class TransformerConfig(BlockConfig):
     """Settings of a stack of Transformer layers."""
 
+    used_with = {"longest": ("positions", ("learned",))}
+
     size: Size = 512
     """State size D."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"

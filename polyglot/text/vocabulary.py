@@ -30,6 +30,11 @@ THREADS = 4
 class VocabularyConfig(ComponentConfig):
     """Settings of a vocabulary that is trained on the text of its language."""
 
+    used_with = {
+        "limit": ("type", ("unigram", "bpe")),
+        "byte_fallback": ("type", ("unigram", "bpe")),
+    }
+
     type: Literal["unigram", "bpe", "word", "char"] = "unigram"
     """`unigram` (Kudo 2018), `bpe` (Sennrich et al. 2016), `word` (split at spaces) or `char`."""
 

@@ -27,6 +27,7 @@ from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.training.epochs import batch_sizes, is_resolved, resolve_epochs
 from polyglot.training.memory_estimate import count_parameters, memory_warning, parameter_memory
 from polyglot.training.placement import (
     Partitioned,
@@ -35,10 +36,11 @@ from polyglot.training.placement import (
     check_processes,
     is_partitioned,
 )
-from polyglot.training.preflight import preflight
+from polyglot.training.preflight import check_and_open_corpora
+from polyglot.training.setting_warnings import warn_about_settings
 from polyglot.training.train_state import Streams
 from polyglot.training.trainer import Trainer
-from polyglot.training.validation import ValidationResult
+from polyglot.training.validation import ValidationPass
 from polyglot.training.vocabularies import (
     check_vocabularies,
     prepare_vocabularies,
@@ -54,7 +56,7 @@ Datasets = dict[str, TaskDataset | StreamedDataset]
 
 def build_trainer(
     run: Run,
-    validator: Callable[[TranslationModel], Callable[[], ValidationResult] | None],
+    validator: Callable[[TranslationModel], ValidationPass | None],
     processes: Processes = Processes(),
 ) -> Trainer:
     """Build everything that a run needs to train.
@@ -69,18 +71,22 @@ def build_trainer(
     torch.manual_seed(config.seed)
     resuming = bool(checkpoints.steps(run.checkpoints))
 
-    corpora = preflight(config, resuming=resuming, run=run)
+    corpora = check_and_open_corpora(config, resuming=resuming, run=run)
     accelerator = build_accelerator(run)
     check_vocabularies(run, processes, resuming=resuming)
     warm_start = open_warm_start(config, resuming=resuming)
 
     new_vocabularies = prepare_vocabularies(run, corpora, warm_start, resuming=resuming)
-    datasets, placement = build_datasets_and_placement(run, corpora, processes)
+    datasets, placement = build_datasets_and_placement(run, corpora, processes, resuming=resuming)
+    stored_config, config = config, run.config  # now with the number of steps
+    warn_about_untrained(placement.schedule, config)
     model = build_local_model(run, placement, processes)
     if warm_start:
         warm_start.check_vocabularies(run.vocabularies)
         warm_start.load_into(model)
     freeze(model, config.freeze, placement.tasks_of(processes.rank))
+    if processes.is_main:
+        warn_about_settings(config, model, resuming=resuming)
 
     trainer = Trainer(
         run,
@@ -100,6 +106,8 @@ def build_trainer(
     # Saved last: if this start fails, no vocabulary stays on disk that a later start with other
     # settings would use by mistake.
     save_vocabularies(run, new_vocabularies, processes)
+    if config != stored_config and processes.is_main and not resuming:
+        run.write_config()
     return trainer
 
 
@@ -152,10 +160,12 @@ def build_datasets_and_placement(
     run: Run,
     corpora: Corpora,
     processes: Processes,
+    *,
+    resuming: bool,
 ) -> tuple[Datasets, Placement]:
     """Datasets of the tasks of this rank, and the placement of all tasks.
 
-    The placement depends on the size of every task. With partitioned tasks, the first rank reads
+    Sets the number of steps of a run that has only epochs. The placement depends on the size of every task. With partitioned tasks, the first rank reads
     all texts and broadcasts their sizes, so that only this rank holds all texts, and only for a
     short time.
     """
@@ -163,9 +173,12 @@ def build_datasets_and_placement(
     dataset_arguments = (corpora, run.vocabularies, run.normalisers)
     if not is_partitioned(config, processes.world_size):
         datasets = build_datasets(config, *dataset_arguments, config.tasks)
-        schedule = build_schedule(config, dataset_sizes(datasets))
-        placement = build_placement(schedule, config, processes.world_size)
+        sizes = dataset_sizes(datasets)
+        placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
         _log_datasets(datasets, placement, processes)
+        if not is_resolved(config, resuming=resuming):
+            batches = batch_sizes(datasets, config)
+            run.config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
         return datasets, placement
 
     tasks_to_read = config.tasks if processes.is_main else ()
@@ -174,6 +187,12 @@ def build_datasets_and_placement(
     placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
     _log_datasets(all_datasets, placement, processes)
     _log_sampling_ratios(placement)
+    if not is_resolved(config, resuming=resuming):
+        batches = processes.broadcast(
+            f"batches/{run.path}",
+            batch_sizes(all_datasets, config),
+        )
+        run.config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
 
     tasks = placement.tasks_of(processes.rank)
     if processes.is_main:
@@ -182,7 +201,7 @@ def build_datasets_and_placement(
 
 
 def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
-    """Schedule of a run; warns about tasks that no phase trains before the last step.
+    """Schedule of a run.
 
     sizes: number of sentences by task name. Raises ConfigError if the schedule needs a size that
     is unknown.
@@ -195,13 +214,17 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
             "'weighted' with your own weights"
         )
 
-    schedule = SCHEDULES.build(
+    return SCHEDULES.build(
         config.schedule,
         tasks=config.tasks,
         languages=config.languages,
         sizes={task.pair: sizes[task.name] for task in config.tasks},
         seed=config.seed,
     )
+
+
+def warn_about_untrained(schedule: Schedule, config: Config) -> None:
+    """Warn about tasks that no phase trains before the last step."""
     untrained = schedule.untrained_tasks(steps=config.training.steps)
     if untrained:
         names = [task.name for task in untrained]
@@ -210,7 +233,6 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
             f"because no phase has them before training.steps, {config.training.steps}; "
             "train longer, or change the phases (schedule.phases=[] removes all phases)"
         )
-    return schedule
 
 
 def build_streams(
@@ -265,7 +287,8 @@ def _log_sampling_ratios(placement: Partitioned) -> None:
 def build_accelerator(run: Run) -> Accelerator:
     """Accelerator with the precision and the trackers of the configuration."""
     training = run.config.training
-    accelerate_state()  # without variables that would change the numbers
+    # Hides environment variables of accelerate that would change gradients or precision.
+    accelerate_state()
     return Accelerator(
         mixed_precision=training.precision,
         log_with=training.trackers or None,

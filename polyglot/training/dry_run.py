@@ -9,20 +9,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from rich.table import Table
 
 from polyglot.config.schema import Config
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.tables import FoldedTable
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.runs.data_folder import find_data_folder
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
-from polyglot.training.build import build_datasets, build_model, build_schedule, dataset_sizes
+from polyglot.training.build import (
+    build_datasets,
+    build_model,
+    build_schedule,
+    dataset_sizes,
+    warn_about_untrained,
+)
+from polyglot.training.epochs import batch_sizes, is_resolved, resolve_epochs
 from polyglot.training.memory_estimate import (
     PROGRAM_MEBIBYTES,
     activation_memory,
+    count_option_parameters,
     count_parameters,
     describe_memory,
     in_mebibytes,
@@ -30,7 +38,8 @@ from polyglot.training.memory_estimate import (
     parameter_memory,
 )
 from polyglot.training.placement import Placement, build_placement, check_processes
-from polyglot.training.preflight import directions, preflight
+from polyglot.training.preflight import check_and_open_corpora, directions
+from polyglot.training.setting_warnings import warn_about_settings
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
 from polyglot.training.warm_start import freeze, open_warm_start
 
@@ -58,6 +67,8 @@ class TrainingPlan:
     parameters: dict[str, int]
     """number of parameters by component"""
     placement: Placement
+    option_parameters: dict[str, dict[str, int]]
+    """number of parameters of each option, by component; of components with options"""
 
     def memory(self) -> dict[str, int]:
         """Estimated bytes by purpose; with several processes, those of the largest one."""
@@ -80,36 +91,39 @@ class TrainingPlan:
                 counts[name] = count
         return counts
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[FoldedTable]:
         """Tables for the terminal."""
         yield self._task_table()
         yield self._vocabulary_table()
         yield self._component_table()
+        if self.option_parameters:
+            yield self._option_table()
         if self.placement.process_count > 1:
             yield self._process_table()
         yield self._memory_table()
 
-    def _task_table(self) -> Table:
-        table = Table(
+    def _task_table(self) -> FoldedTable:
+        table = FoldedTable(
             "task",
             "sentences",
             "left out",
             "source tokens",
             "target tokens",
             title="Tasks",
+            text_columns={"left out"},
         )
         for name, dataset in self.datasets.items():
             table.add_row(name, *_task_cells(dataset))
         return table
 
-    def _vocabulary_table(self) -> Table:
-        table = Table("language", "pieces", title="Vocabularies")
+    def _vocabulary_table(self) -> FoldedTable:
+        table = FoldedTable("language", "pieces", title="Vocabularies")
         for language, size in self.vocabulary_sizes.items():
             table.add_row(language, f"{size:,}")
         return table
 
-    def _component_table(self) -> Table:
-        table = Table("component", "parameters", title="Components")
+    def _component_table(self) -> FoldedTable:
+        table = FoldedTable("component", "parameters", title="Components")
         for name, count in self.parameters.items():
             table.add_row(name, f"{count:,}")
         table.add_section()
@@ -117,7 +131,15 @@ class TrainingPlan:
         table.add_row("all", f"{total:,}")
         return table
 
-    def _process_table(self) -> Table:
+    def _option_table(self) -> FoldedTable:
+        """Active options of each component; their parameters are part of the component's."""
+        table = FoldedTable("component", "option", "parameters", title="Options")
+        for component, counts in self.option_parameters.items():
+            for option, count in counts.items():
+                table.add_row(component, option, f"{count:,}")
+        return table
+
+    def _process_table(self) -> FoldedTable:
         """Tasks and parameters of each process, or of the smallest and the largest process."""
         process_count = self.placement.process_count
         rows = []
@@ -129,16 +151,22 @@ class TrainingPlan:
         if process_count > MAX_LISTED_PROCESSES:
             rows = _smallest_and_largest(rows)
 
-        table = Table("process", "tasks", "parameters", title="Processes")
+        table = FoldedTable("process", "tasks", "parameters", title="Processes")
         for parameters, tasks, name in rows:
             table.add_row(name, f"{tasks:,}", f"{parameters:,}")
         return table
 
-    def _memory_table(self) -> Table:
+    def _memory_table(self) -> FoldedTable:
         title = "Memory of training, estimated"
         if self.placement.process_count > 1:
             title += ", of one process"
-        table = Table("memory for", "MiB", "details", title=title)
+        table = FoldedTable(
+            "memory for",
+            "MiB",
+            "details",
+            title=title,
+            text_columns={"details"},
+        )
 
         memory = self.memory()
         descriptions = describe_memory(
@@ -170,7 +198,7 @@ def plan_training(
     configuration; it already has vocabularies and components.
     """
     check_processes(config, process_count)
-    corpora = preflight(config, resuming=resumed_run is not None, run=resumed_run)
+    corpora = check_and_open_corpora(config, resuming=resumed_run is not None, run=resumed_run)
     _check_all_held_out(config, resumed_run)
     warm_start = open_warm_start(config, resuming=resumed_run is not None)
 
@@ -188,14 +216,19 @@ def plan_training(
             languages=config.languages,
         )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
-    schedule = build_schedule(config, dataset_sizes(datasets))
-    placement = build_placement(schedule, config, process_count)
+    sizes = dataset_sizes(datasets)
+    placement = build_placement(build_schedule(config, sizes), config, process_count)
+    if not is_resolved(config, resuming=resumed_run is not None):
+        batches = batch_sizes(datasets, config)
+        config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
+    warn_about_untrained(placement.schedule, config)
 
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     if warm_start:
         warm_start.check_shapes(model)
     freeze(model, config.freeze, config.tasks)
+    warn_about_settings(config, model, resuming=resumed_run is not None)
 
     plan = TrainingPlan(
         config,
@@ -203,6 +236,7 @@ def plan_training(
         datasets,
         count_parameters(model),
         placement,
+        count_option_parameters(model),
     )
     warning = memory_warning(plan.memory())
     if warning:

@@ -41,6 +41,19 @@ def count_parameters(model: TranslationModel) -> dict[str, int]:
     return counts
 
 
+def count_option_parameters(model: TranslationModel) -> dict[str, dict[str, int]]:
+    """Number of parameters of each option, by component and option; a shared option once."""
+    counts: dict[str, dict[str, int]] = {}
+    for component, parameters in model.component_parameters().items():
+        for name, parameter in parameters.items():
+            place, _, rest = name.partition(".")
+            if place == "options":
+                option = rest.partition(".")[0]
+                of_component = counts.setdefault(component, {})
+                of_component[option] = of_component.get(option, 0) + parameter.numel()
+    return counts
+
+
 def parameter_memory(
     config: Config,
     counts: Mapping[str, int],

@@ -25,6 +25,8 @@ class CnnEncoder(Encoder):
     """
 
     class Config(ComponentConfig):
+        used_with = {"longest": ("positions", ("learned",))}
+
         size: Size = 512
         """State size D."""
         layers: LayerCount = 1

@@ -21,6 +21,8 @@ class EmbeddingEncoder(Encoder):
     """
 
     class Config(ComponentConfig):
+        used_with = {"longest": ("positions", ("learned",))}
+
         size: Size = 512
         """State size D."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"

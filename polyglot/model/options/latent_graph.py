@@ -43,6 +43,12 @@ class LatentGraph(StatesOption):
     """
 
     class Config(ComponentConfig):
+        used_with = {
+            "hidden_size": ("edges", ("latent",)),
+            "head_size": ("edges", ("latent",)),
+            "temperature": ("edges", ("latent",)),
+        }
+
         edges: Literal["latent", "none"] = "latent"
         """Edges of the graph. `none` removes A and W_nbr: a baseline with the same layers and state
         size, but only self-loops."""
@@ -73,8 +79,11 @@ class LatentGraph(StatesOption):
         self.selves = nn.ModuleList(Linear(size, size) for _ in range(config.layers))  # W_self
         self.dropout = Dropout(config.dropout)
         if self.latent:
-            hidden_size = config.hidden_size or input_size + input_size % 2
+            # Each direction has half of the size, so an odd embedding size is rounded up.
+            even_input_size = input_size + input_size % 2
+            hidden_size = config.hidden_size or even_input_size
             self.annealed = Annealed(temperature=config.temperature)
+            # The BiLSTM; checkpoints call it `words`.
             self.words = BidirectionalLayer("lstm", input_size=input_size, size=hidden_size)
             self.keys = Linear(hidden_size, config.head_size, bias=False)
             self.queries = Linear(hidden_size, config.head_size, bias=False)

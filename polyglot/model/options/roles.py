@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -9,7 +10,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.core.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.core.setting_types import DropoutRate, HeadCount, WindowWidth
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.context_encoder import CnnContext, LstmContext
@@ -23,6 +24,8 @@ from polyglot.model.options.base import OPTIONS, EmbeddingOption
 
 class RoleTemperature(Decay):
     """Temperature τ of the relaxed one-hot assignment (Weissenborn et al. 2018, section 4)."""
+
+    should_reach_minimum = True
 
     start: float = Field(5.0, gt=0, le=1e6)
     """τ before the first update."""
@@ -45,10 +48,16 @@ class Roles(EmbeddingOption):
       training it is the most probable role.
 
     On the source side, c_t comes from a BiLSTM; on the target side from an LSTM, which does not
-    read later words. For one-hot roles, start from a trained run with softmax roles: `initialize`.
+    read later words. For one-hot roles, start from a trained run with softmax roles: name
+    it under the key `initialize`.
     """
 
     class Config(ComponentConfig):
+        used_with = {
+            "temperature": ("assignment", ("onehot",)),
+            "width": ("context", ("cnn",)),
+        }
+
         roles: HeadCount = 32
         """Number of roles R."""
         assignment: Literal["dense", "softmax", "onehot"] = "softmax"
@@ -81,6 +90,12 @@ class Roles(EmbeddingOption):
             if self.width % 2 == 0:
                 raise ValueError(f"width {self.width} has no middle word; use an odd number")
             return self
+
+        def settings_without_effect(self) -> Iterator[UnusedSetting]:
+            yield from super().settings_without_effect()
+            if self.combination == "additive" and not self.residual:
+                reason = "'additive' adds the roles to the word, so it needs residual: true"
+                yield UnusedSetting(("residual",), ("combination",), reason)
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         super().__init__(config, size=size, memory_size=memory_size)
@@ -141,11 +156,11 @@ class Roles(EmbeddingOption):
         elif self.config.combination == "rank1":
             transformed = self.output(self.of_roles(roles) * self.of_words(words))
         else:
-            sparse = self._has_many_zero_roles(words)
+            sparse = self._skipping_zeros_is_faster(words)
             transformed = mix_roles(roles, words, self.matrices, sparse=sparse)
         return transformed + words if self.config.residual else transformed
 
-    def _has_many_zero_roles(self, words: Tensor) -> bool:
+    def _skipping_zeros_is_faster(self, words: Tensor) -> bool:
         """True if skipping the zeros in r is faster than one large product."""
         if not self.training:
             return self.config.assignment == "onehot"

@@ -150,6 +150,8 @@ class WordPrediction(DecoderOption):
     """
 
     class Config(DecoderOption.Config):
+        used_with = {"layers": ("predict", ("states", "both"))}
+
         predict: Literal["initial", "states", "both"] = "both"
         """From the initial state (WP-E of Weng et al. 2017), each state (WP-D), or both (WP-ED)."""
         layers: Literal["decoder", "own"] = "decoder"

@@ -1,0 +1,65 @@
+"""Warnings about settings that a run can be trained with, but probably not as the user expects."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+
+from polyglot.config.schema import Config
+from polyglot.config.unused import reported_settings
+from polyglot.core.errors import abbreviate
+from polyglot.model.translation_model import TranslationModel
+
+logger = logging.getLogger("polyglot")
+
+DIGITS = 10_000
+"""Factors of a decay are shown with four digits, rounded down."""
+
+
+def warn_about_settings(config: Config, model: TranslationModel, *, resuming: bool) -> None:
+    """Log settings without effect, one-hot roles without a start, and slow temperatures.
+
+    config: with the number of steps. resuming: True for a continued run, whose first start has
+    logged the settings.
+    """
+    messages = list(_temperature_messages(config, model))
+    if not resuming:
+        messages += reported_settings(config)
+        messages += _onehot_messages(config)
+    for message in messages:
+        logger.warning(message)
+
+
+def _temperature_messages(config: Config, model: TranslationModel) -> Iterator[str]:
+    """Yield one sentence for each schedule that does not reach its minimum within the run."""
+    steps = config.training.steps
+    names_of: dict[str, list[str]] = {}
+    for name, annealed in model.annealed().items():
+        for quantity, schedule in annealed.schedules.items():
+            last = schedule.at(steps - 1)
+            if not schedule.should_reach_minimum or last <= schedule.minimum:
+                continue
+            decay = math.floor(schedule.decay_to_minimum(steps) * DIGITS) / DIGITS
+            message = (
+                f"the {quantity} ends at {last:.3g} after {steps:,} updates, above its minimum "
+                f"{schedule.minimum:g}: training then mixes what a test separates; set "
+                f"{quantity}.decay to {decay:g} or less, or train longer"
+            )
+            names_of.setdefault(message, []).append(name)
+    for message, names in names_of.items():
+        yield f"{abbreviate(names)}: {message}"
+
+
+def _onehot_messages(config: Config) -> list[str]:
+    """Return a sentence if one-hot roles start from random values."""
+    if config.initialize:
+        return []
+    for language in (config.model, *config.model.languages.values()):
+        for option in (*language.options.encoder, *language.options.decoder):
+            if getattr(option, "assignment", None) == "onehot":
+                return [
+                    "roles with assignment 'onehot' start from random values, since initialize "
+                    "names no run; Weissenborn et al. 2018 start from a run with softmax roles"
+                ]
+    return []
