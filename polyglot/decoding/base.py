@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
@@ -109,3 +109,5 @@ class Hypothesis:
     log_probability: float
     tokens: tuple[int, ...]
     """Tokens without BOS and EOS."""
+    is_cut: bool = field(default=False, compare=False)
+    """True if the search ended it at the largest length."""

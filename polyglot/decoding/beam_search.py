@@ -90,6 +90,7 @@ def search(
     while len(beam.sentences):
         last_tokens = beam.tokens[:, :, -1].flatten()
         scores, beam.state = decoder.step(last_tokens, beam.state, beam.memory)
+        # The prefixes have length − 1 tokens after BOS: at the limit, only EOS may follow.
         at_limit = beam.limits < beam.length
         continuations = _continue(beam, scores, at_limit, complete, config.beam)
         _keep_open_sentences(decoder, beam, continuations, at_limit, complete)
@@ -156,7 +157,11 @@ def _collect(
     origins: Tensor,
     ends: Tensor,
 ) -> None:
-    """Add the hypotheses that end to the complete ones of their sentences."""
+    """Add the hypotheses that end to the complete ones of their sentences.
+
+    totals, origins: (B, continuations), best first. ends: (B, M) True where one of the M best
+    continuations is EOS; worse ones cannot end.
+    """
     end_totals = totals[:, : ends.shape[1]]
     is_complete = ends & end_totals.isfinite()
     row_index, column_index = is_complete.nonzero(as_tuple=True)

@@ -43,6 +43,7 @@ def topk_continuations(
     values, tokens = topk_of_long_rows(scores, per_hypothesis)
     end_scores = None
     if must_end is not None:
+        # Kept now, because `_log_normaliser` overwrites `scores`.
         end_scores = scores[:, EOS].clone()
 
     normaliser = _log_normaliser(scores, values[:, :1], tokens[:, :1])
@@ -130,6 +131,7 @@ def append_tokens(prefixes: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
 def compact_rows(staying: Sequence[int]) -> list[int]:
     """Order rows so that few of them move: rows after the new end fill the gaps of removed rows.
 
+    Decoders that move the rows of large caches in place (`select_rows_in_place`) then copy little.
     staying: rows that stay, in ascending order.
     """
     count = len(staying)

@@ -18,8 +18,8 @@ class Positions(nn.Module):
     positions beyond the table use its last row.
     """
 
-    def __init__(self, kind: PositionKind, *, size: int, longest: int) -> None:
-        """longest: rows of the learned table."""
+    def __init__(self, kind: PositionKind, *, size: int, longest: int = 0) -> None:
+        """longest: rows of the table of learned positions; sinusoidal ones need none."""
         super().__init__()
         self.kind = kind
         self.size = size

@@ -29,6 +29,7 @@ class OptionsConfig(ComponentConfig):
 
     @model_validator(mode="after")
     def _validate_sides(self) -> OptionsConfig:
+        # Places of options: `embedding` (both sides), `states` of an encoder, `decoder`.
         problems = [
             *self._side_problems("encoder", wrong_place="decoder"),
             *self._side_problems("decoder", wrong_place="states"),
@@ -99,6 +100,7 @@ class ModelConfig(LanguageConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
 
+        # A component that is given by its name alone becomes `{type: name}`.
         common = {}
         for key, field in LanguageConfig.model_fields.items():
             common[key] = normalize_spec(value.get(key, {}), dict(field.default))
@@ -110,11 +112,11 @@ class ModelConfig(LanguageConfig):
         return {**value, "languages": languages}
 
     @model_validator(mode="after")
-    def _validate_sizes(self) -> ModelConfig:
-        common_problems = list(self._size_problems(self))
+    def _validate_combinations(self) -> ModelConfig:
+        common_problems = list(self._combination_problems(self))
         problems = list(common_problems)
         for language, settings in self.languages.items():
-            for problem in self._size_problems(settings):
+            for problem in self._combination_problems(settings):
                 if problem not in common_problems:
                     problems.append(problem.below("languages", language))
 
@@ -130,7 +132,7 @@ class ModelConfig(LanguageConfig):
             raise InvalidSettings(problems)
         return self
 
-    def _size_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
+    def _combination_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
         """Yield the problems of one language, or of the common settings."""
         embedding = settings.embedding
         decoder = settings.decoder
@@ -200,9 +202,11 @@ class ModelConfig(LanguageConfig):
         if shared:
             yield f"{part}.{sharing.group_name(part, language)}"
 
-        # If the encoder and its embedding table are shared, then the language has no encoder
-        # parameters of its own; with a shared decoder it still has its language-token vector.
-        if part == "decoder" or not shared or not separate_table:
+        # A decoder always has parameters of the language alone: the vector of its language token
+        # (see `Embedding`). An encoder has none if its layers and its table are both elsewhere.
+        has_own_layers = not shared
+        has_own_table = not separate_table
+        if part == "decoder" or has_own_layers or has_own_table:
             yield f"{part}.{language}"
 
 

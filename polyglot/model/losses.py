@@ -46,7 +46,8 @@ class TranslationLoss(Loss):
         weight: float = Field(1.0, gt=0)
         """Weight in the total; more than 0, because no other loss trains a decoder."""
         label_smoothing: float = Field(0.0, ge=0, lt=1)
-        """Share of the probability that is spread over the vocabulary (Szegedy et al. 2016)."""
+        """Share of the probability that is spread over the vocabulary (Szegedy et al. 2016).
+        Validation measures the cross-entropy without it."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         # Padding is not projected. The batch knows the number of real tokens; asking the device
@@ -56,12 +57,13 @@ class TranslationLoss(Loss):
         states = output.states.flatten(0, 1).index_select(0, real)
         targets = batch.target_out.flatten().index_select(0, real)
 
+        is_validation = not torch.is_grad_enabled()
         loss = projected_cross_entropy(
             states,
             output.projection.weight,
             output.projection.bias,
             targets,
-            smoothing=self.config.label_smoothing if torch.is_grad_enabled() else 0.0,
+            smoothing=0.0 if is_validation else self.config.label_smoothing,
         )
         return loss / batch.target_tokens
 

@@ -261,8 +261,8 @@ class TranslationModel(nn.Module):
             for name, module in component.named_modules():
                 if not isinstance(module, Annealed) or module in result.values():
                     continue
-                # Look at the option only: its component may be frozen except for a shared
-                # embedding table.
+                # Test the parameters of the option, not of the whole component: a frozen encoder
+                # can contain a shared embedding table that other languages still train.
                 option_name = name.rpartition(".")[0]
                 option = component.get_submodule(option_name)
                 if any(parameter.requires_grad for parameter in option.parameters()):

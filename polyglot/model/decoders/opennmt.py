@@ -76,6 +76,7 @@ class OpenNmtRnnDecoder(Decoder):
         self.layer_count = config.layers
         self.is_lstm = config.cell == "LSTM"
         self.starts_from_final = config.start == "final"
+        # Projections of memory rows; checkpoints call them `memory`.
         self.memory = resize(memory_size, config.size)
 
         decoders = import_opennmt("decoders.decoder")
@@ -164,7 +165,7 @@ class OpenNmtTransformerDecoder(Decoder):
         self.size = config.size
         self.inputs = resize(input_size, config.size)
         self.memory = resize(memory_size, config.size)
-        self.positions = Positions("sinusoidal", size=config.size, longest=1)
+        self.positions = Positions("sinusoidal", size=config.size)
         decoder_type = import_opennmt("decoders.transformer").TransformerDecoder
         self.theirs = decoder_type(
             config.layers,
@@ -232,7 +233,9 @@ class OpenNmtTransformerDecoder(Decoder):
             if prefix is not None:
                 for layer, layer_caches in zip(layers, prefix.caches):
                     for name, cache in layer_caches.items():
-                        getattr(layer, name).layer_cache = True, dict(cache)
+                        attention = getattr(layer, name)
+                        # True: use the cache. A copy, because OpenNMT-py writes into the dict.
+                        attention.layer_cache = (True, dict(cache))
 
             self.theirs.state = {"src": rows}
             step = None if prefix is None else prefix.length

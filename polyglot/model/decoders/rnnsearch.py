@@ -188,10 +188,12 @@ class RnnSearchDecoder(Decoder):
             contexts = state.attention(last_states, memory.attention_mask)
             states, recurrence = state.first(gate_inputs, contexts, state.recurrence)
         else:
-            no_inputs = gate_inputs[:, :0]
-            middle_states, middle = state.first(gate_inputs, no_inputs, state.recurrence)
+            # The first layer reads the word and no context, the second the context and no word.
+            no_contexts = gate_inputs[:, :0]
+            middle_states, middle = state.first(gate_inputs, no_contexts, state.recurrence)
             contexts = state.attention(middle_states, memory.attention_mask)
-            states, recurrence = state.second(None, contexts, middle)
+            no_words = None
+            states, recurrence = state.second(no_words, contexts, middle)
         return states, contexts, state._replace(recurrence=recurrence)
 
     def reorder(

@@ -100,6 +100,8 @@ class TransformerDecoder(Decoder):
         sentences = len(memory.states)
         caches = state.caches
         cache_mask = state.cache_mask
+        # The hypotheses of a sentence share one cache (see layers/kv_cache.py). Each step adds one
+        # slot per hypothesis. When the cache is full, slots that no hypothesis uses are dropped.
         if cache_mask.is_full(len(prepared_words) // sentences):
             slots, cache_mask = cache_mask.compact(sentences)
             caches = tuple(cache.gather_slots(slots, cache_mask.capacity) for cache in caches)
@@ -127,6 +129,7 @@ class TransformerDecoder(Decoder):
         rows: Tensor,
         sentences: Tensor | None,
     ) -> DecodingState:
+        # Only the mask belongs to a hypothesis; the cache belongs to the sentence.
         state = state._replace(cache_mask=state.cache_mask.reorder(rows))
         if sentences is None:
             return state

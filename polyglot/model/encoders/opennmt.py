@@ -129,7 +129,7 @@ class OpenNmtTransformerEncoder(Encoder):
         super().__init__()
         self.size = config.size
         self.inputs = resize(input_size, config.size)
-        self.positions = Positions("sinusoidal", size=config.size, longest=1)
+        self.positions = Positions("sinusoidal", size=config.size)
         encoder_type = import_opennmt("encoders.transformer").TransformerEncoder
         self.theirs = encoder_type(
             config.layers,
