@@ -20,7 +20,7 @@ from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.build import build_model
-from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
+from tests.evaluation.tiny import SHORT_TRANSLATIONS, TEXT, tiny_run, tiny_translator
 
 AnyTranslator = Translator | EnsembleTranslator
 Texts = Mapping[str, SourceText]
@@ -36,7 +36,8 @@ DIRECTIONS = [("en", "de"), ("en", "fr"), ("de", "fr"), ("de", "en"), ("more", "
 def translate_together(
     translator: AnyTranslator, texts: Texts, **settings: Any
 ) -> dict[Direction, list[str]]:
-    results = translate_directions(translator, texts, DIRECTIONS, config=SearchConfig(**settings))
+    config = SearchConfig(**SHORT_TRANSLATIONS, **settings)
+    results = translate_directions(translator, texts, DIRECTIONS, config=config)
     return {direction: lines for direction, lines, _ in results}
 
 
@@ -77,7 +78,11 @@ def test_each_direction_is_translated_as_if_it_were_alone(
 
     results = list(
         translate_directions(
-            translator, TEXTS, DIRECTIONS, config=SearchConfig(beam=beam), advance=advance
+            translator,
+            TEXTS,
+            DIRECTIONS,
+            config=SearchConfig(beam=beam, **SHORT_TRANSLATIONS),
+            advance=advance,
         )
     )
     assert len(results) == len(DIRECTIONS)

@@ -37,6 +37,8 @@ TEXT = {
     ],
 }
 PARTS = ("train", "valid", "test")
+SHORT_TRANSLATIONS = {"max_length_ratio": 1.0, "max_length_extra": 4}
+"""Settings of the search. An untrained model translates up to the largest length."""
 
 
 def tiny_run(folder: Path, **sections: Any) -> Run:
@@ -64,7 +66,7 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
             "bridge": {"type": "attention", "heads": 2, "hidden_size": 8},
             "decoder": {"type": "lstm", "size": 8, "layers": 1},
         },
-        "search": {"beam": 2},
+        "search": {"beam": 2, **SHORT_TRANSLATIONS},
         "training": {"steps": 1},
     }
     for section, changes in sections.items():
