@@ -309,9 +309,10 @@ def _load_encoder(
     """
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
+    from polyglot.runs.stored_settings import TRANSLATION
     from polyglot.tasks.pairs import LanguagePair
 
-    run = Run.open(path)
+    run = Run.open(path, sections=TRANSLATION)
     pairs = None
     if languages:
         target = run.config.pairs[0].target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -11,6 +11,7 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.cli.parameters import (
+    AcceptChanges,
     Checkpoint,
     Device,
     RunPath,
@@ -22,8 +23,11 @@ from polyglot.cli.parameters import (
 )
 from polyglot.cli.progress import described_progress
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.score_tables import METRIC_TITLES
 
 if TYPE_CHECKING:
+    from polyglot.evaluation.choices import Output, TestSet
+    from polyglot.evaluation.measures import Measure
     from polyglot.evaluation.protocol import Protocol
     from polyglot.evaluation.score_matrix import ScoreMatrix
     from polyglot.inference.ensemble import EnsembleTranslator
@@ -65,58 +69,176 @@ IsEnsemble = Annotated[
 ]
 
 
+Metrics = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--metrics",
+        metavar="METRIC,...",
+        help="Metrics instead of those of the protocol: bleu, chrf, chrf++, ter, comet. "
+        "Can be repeated.",
+        autocompletion=completion.choices(list(METRIC_TITLES)),
+    ),
+]
+CometModel = Annotated[
+    Optional[str],
+    typer.Option(
+        "--comet",
+        metavar="FILE",
+        help="The file of a COMET model, for the metric comet. Default: that of the protocol.",
+    ),
+]
+TestTexts = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--test",
+        metavar="TEST_SET",
+        help="The text: test or valid of the run, a test set of the protocol, two files "
+        '(de-en=news.de,news.en), or a file for each language ("news.{language}"). '
+        "Can be repeated. Default: all test sets of the protocol.",
+    ),
+]
+Beam = Annotated[
+    Optional[int],
+    typer.Option(
+        "--beam",
+        min=1,
+        metavar="N",
+        help="Size of the beam; 1 is greedy search. Default: the setting of the run.",
+    ),
+]
+OutputPath = Annotated[
+    Optional[Path],
+    typer.Option(
+        "--output",
+        metavar="FOLDER|FILE",
+        help="Write the results to this folder instead of the run directory, or also write the "
+        "matrix to this file, which ends in .json, .csv or .md.",
+    ),
+]
+
+
 @command(
     "polyglot evaluate runs/phrasebook",
     "polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last",
+    "polyglot evaluate runs/phrasebook --metrics bleu,chrf++,ter --beam 1",
+    "polyglot evaluate runs/phrasebook --test valid",
+    "polyglot evaluate runs/phrasebook --test de-en=news.de,news.en --output news.csv",
     "polyglot evaluate runs/a runs/b --ensemble",
 )
 def evaluate(
     paths: RunPaths,
     protocol: ProtocolName = "default",
+    metrics: Metrics = None,
+    comet: CometModel = None,
+    test: TestTexts = None,
     checkpoint: Checkpoint = "best",
+    beam: Beam = None,
     pivot: Pivot = None,
     ensemble: IsEnsemble = False,
     select: Select = None,
     select_by: SelectBy = None,
     select_for: SelectFor = None,
+    output: OutputPath = None,
     device: Device = None,
+    accept_changes: AcceptChanges = False,
 ) -> None:
     """Score every direction of a run, and print the scores as a matrix.
 
     The run directory gets the scores as JSON, CSV and Markdown, pictures, and the translations.
     Results with the same checkpoint, text and settings are reused.
     """
-    from polyglot.evaluation.protocol import Protocol
+    from polyglot.evaluation.choices import Output, choose_metrics
     from polyglot.evaluation.significance import distinct_names
     from polyglot.runs.run import Run
+    from polyglot.runs.stored_settings import EVALUATION
 
-    search = {"select": select, "select_by": select_by, "select_for": select_for}
+    search = {"beam": beam, "select": select, "select_by": select_by, "select_for": select_for}
     search = {key: value for key, value in search.items() if value is not None}
-    settings = Protocol.load(protocol)
-    if pivot:
-        settings = settings.model_copy(update={"pivot": pivot})
-    settings = settings.with_search(search)
+    chosen_metrics = choose_metrics(metrics) if metrics else []
+    settings = _load_protocol(protocol, search, metrics=chosen_metrics, comet=comet, pivot=pivot)
 
-    runs = [Run.open(path) for path in paths]
-    names = distinct_names(paths)
-    evaluated_runs = runs[:1] if ensemble else runs
-    folder = _result_folder(protocol, runs[1:] if ensemble else [], search)
+    runs = [Run.open(path, sections=EVALUATION, accept_changes=accept_changes) for path in paths]
+    evaluated_runs = dict(zip(distinct_names(paths), runs[:1] if ensemble else runs))
+    test_sets = _choose_test_sets(settings, test or (), evaluated_runs)
+    place = Output(output, run_count=len(evaluated_runs))
+    place.check(test_sets[next(iter(test_sets))])
+    folder = _result_folder(protocol, runs[1:] if ensemble else [], search, chosen_metrics)
+
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
-    for name, run in zip(names, evaluated_runs):
+    for name, run in evaluated_runs.items():
         members = runs if ensemble else [run]
         translator = _load_translator(members, ensemble, checkpoint=checkpoint, device=device)
-        for test_set, matrix in _evaluate_test_sets(run, translator, settings, folder=folder):
-            matrices.setdefault(test_set, {})[name] = matrix
+        folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
+        for test_set, path in zip(test_sets[name], folders):
+            matrix = _evaluate_test_set(run, translator, test_set, path)
+            place.copy_matrix(path)
+            matrices.setdefault(test_set.name, {})[name] = matrix
 
     if len(evaluated_runs) > 1:
         _print_comparisons(matrices)
     logger.info(f"next: polyglot report {paths[0]}")
 
 
+def _load_protocol(
+    name: str,
+    search: dict[str, object],
+    *,
+    metrics: list[str],
+    comet: str | None,
+    pivot: str | None,
+) -> Protocol:
+    """Load a protocol, and replace what the options name."""
+    from polyglot.evaluation.choices import with_metrics
+    from polyglot.evaluation.protocol import Protocol
+
+    settings = Protocol.load(name)
+    if pivot:
+        settings = settings.model_copy(update={"pivot": pivot})
+    settings = with_metrics(settings, metrics, comet)
+    return settings.with_search(search)
+
+
+def _choose_test_sets(
+    protocol: Protocol,
+    texts: Sequence[str],
+    runs: Mapping[str, Run],
+) -> dict[str, list[TestSet]]:
+    """Choose the test sets of each run, by its name; `valid` is another text for each run."""
+    from polyglot.evaluation.choices import choose_test_sets
+
+    test_sets = {}
+    for name, run in runs.items():
+        test_sets[name] = choose_test_sets(protocol, texts, run)
+    return test_sets
+
+
+def _matrix_folders(
+    place: Output,
+    run: Run,
+    test_sets: Sequence[TestSet],
+    *,
+    name: str,
+    folder: str,
+) -> list[Path]:
+    """Folder of each test set. name: that of the run. folder: of the protocol and its options."""
+    folders = []
+    for test_set in test_sets:
+        path = place.folder(
+            run,
+            test_set,
+            run_name=name,
+            protocol_folder=folder,
+            is_only_set=len(test_sets) == 1,
+        )
+        folders.append(path)
+    return folders
+
+
 def _result_folder(
     protocol: str,
     ensemble_members: Sequence[Run],
     search: dict[str, object],
+    metrics: Sequence[str],
 ) -> str:
     """Folder below `evaluation` of the first run; different members or settings have their own."""
     from polyglot.evaluation.protocol import folder_name
@@ -124,6 +246,7 @@ def _result_folder(
     parts = [folder_name(protocol)]
     parts += [run.path.resolve().name for run in ensemble_members]
     parts += [f"{key}-{value}" for key, value in search.items()]
+    parts += metrics
     return "+".join(parts)
 
 
@@ -142,31 +265,37 @@ def _load_translator(
     return Translator.load(runs[0], checkpoint=checkpoint, device=device)
 
 
-def _evaluate_test_sets(
+def _evaluate_test_set(
     run: Run,
     translator: Translator | EnsembleTranslator,
-    protocol: Protocol,
-    *,
-    folder: str,
-) -> Iterator[tuple[str, ScoreMatrix]]:
-    """Evaluate each test set of the protocol, print its tables, and write its files."""
+    test_set: TestSet,
+    path: Path,
+) -> ScoreMatrix:
+    """Evaluate one test set, print its tables, and write its files."""
+    from polyglot.evaluation.choices import result_folders
     from polyglot.evaluation.evaluator import evaluate as evaluate_run
+    from polyglot.evaluation.results_cache import results_lock
     from polyglot.evaluation.views.export import save_with_views
     from polyglot.evaluation.views.terminal import matrix_tables
 
-    for test_set in protocol.corpora:
-        path = run.evaluation / folder / test_set
+    with results_lock(path):
         with described_progress("sentences") as advance:
             matrix = evaluate_run(
-                run, translator, protocol, test_set=test_set, folder=path, progress=advance
+                run,
+                translator,
+                test_set.protocol,
+                test_set=test_set.name,
+                folder=path,
+                other_folders=result_folders(run),
+                progress=advance,
             )
         save_with_views(matrix, path)
-        screen.print(*matrix_tables(matrix), sep="\n")
-        logger.info(
-            f"written to {path}: matrix.json, matrix.csv, matrix.md, a picture of each measure, "
-            "hypotheses/, text/"
-        )
-        yield test_set, matrix
+    screen.print(*matrix_tables(matrix), sep="\n")
+    logger.info(
+        f"written to {path}: matrix.json, matrix.csv, matrix.md, a picture of each measure, "
+        "hypotheses/, text/"
+    )
+    return matrix
 
 
 def _print_comparisons(matrices: dict[str, dict[str, ScoreMatrix]]) -> None:
@@ -179,11 +308,13 @@ def _print_comparisons(matrices: dict[str, dict[str, ScoreMatrix]]) -> None:
         screen.print(comparison_table(comparison))
 
 
-EvaluatedRunPaths = Annotated[
+ComparedPaths = Annotated[
     list[Path],
     typer.Argument(
-        metavar="RUN...",
-        help="Evaluated run directories; each is compared with the first.",
+        metavar="RUN|FILE...",
+        help="Evaluated run directories, and outputs of other programs: a text file with one line "
+        "for each sentence, or a folder of files such as de-fr.txt. Each is compared with the "
+        "first.",
         autocompletion=completion.runs,
     ),
 ]
@@ -212,23 +343,35 @@ SignificanceTest = Annotated[
 ]
 
 
+DirectionName = Annotated[
+    Optional[str],
+    typer.Option(
+        "--pair",
+        metavar="SOURCE-TARGET",
+        help="Compare only this direction; the outputs of other programs belong to it. "
+        "Default: all directions; that of an output is in its name, such as moses.de-fr.txt.",
+    ),
+]
+
+
 @command(
     "polyglot compare runs/phrasebook runs/phrasebook-without-copies",
     "polyglot compare runs/a runs/b --measure chrf --test randomisation",
+    "polyglot compare runs/phrasebook moses.fr --pair de-fr",
+    "polyglot compare runs/phrasebook runs/other moses.de-fr.txt outputs/",
 )
 def compare(
-    paths: EvaluatedRunPaths,
+    paths: ComparedPaths,
     protocol: ProtocolOfResults = "default",
     measure: MeasureName = None,
     test: SignificanceTest = None,
+    pair: DirectionName = None,
 ) -> None:
-    """Compare evaluated runs and mark significant differences.
+    """Compare evaluated runs and outputs of other programs; mark significant differences.
 
-    Nothing is translated or scored again.
+    Nothing is translated again. Outputs are scored like the first run, on its references.
     """
-    from polyglot.evaluation.measures import Measure
-    from polyglot.evaluation.protocol import folder_name
-    from polyglot.evaluation.score_matrix import ScoreMatrix
+    from polyglot.evaluation.external_outputs import is_output, only_direction, output_matrix
     from polyglot.evaluation.significance import (
         DEFAULT_TEST,
         TESTS,
@@ -236,25 +379,54 @@ def compare(
         distinct_names,
     )
     from polyglot.evaluation.views.terminal import comparison_table
-    from polyglot.runs.run import Run
 
     if test is None:
         test = DEFAULT_TEST
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
 
+    names = distinct_names(paths)
+    matrices: dict[Path, ScoreMatrix] = {}
+    for path in paths:
+        if not is_output(path):
+            matrix = _load_matrix(path, protocol)
+            matrices[path] = only_direction(matrix, pair) if pair else matrix
+    if not matrices:
+        raise ConfigError(
+            "compare needs an evaluated run: its references and its signature are used for the "
+            "outputs of other programs"
+        )
+    first_run = next(iter(matrices.values()))
+    chosen_measure = _choose_measure(measure, first_run)
+
     systems = {}
-    measures: list[Measure] = []
-    for name, path in zip(distinct_names(paths), paths):
-        matrix = ScoreMatrix.load(Run.open(path).evaluation / folder_name(protocol))
-        systems[name] = [matrix]
-        measures = measures or matrix.measures
-    known_measures = list(map(str, measures))
-    if measure is not None and measure not in known_measures:
-        raise ConfigError(f"--measure: {unknown_name('measure', measure, known_measures)}")
-    chosen_measure = Measure.parse(measure) if measure else None
+    for name, path in zip(names, paths):
+        if path not in matrices:
+            matrices[path] = output_matrix(path, first_run, chosen_measure)
+        systems[name] = [matrices[path]]
     comparison = compare_systems(systems, measure=chosen_measure, test=test)
     screen.print(comparison_table(comparison))
+
+
+def _load_matrix(path: Path, protocol: str) -> ScoreMatrix:
+    from polyglot.evaluation.protocol import folder_name
+    from polyglot.evaluation.score_matrix import ScoreMatrix
+    from polyglot.runs.run import Run
+
+    run = Run.open(path)
+    return ScoreMatrix.load(run.evaluation / folder_name(protocol))
+
+
+def _choose_measure(name: str | None, matrix: ScoreMatrix) -> Measure:
+    """Measure of this name; without a name, the first of a matrix."""
+    from polyglot.evaluation.measures import Measure
+
+    if name is None:
+        return matrix.measures[0]
+    known_measures = list(map(str, matrix.measures))
+    if name not in known_measures:
+        raise ConfigError(f"--measure: {unknown_name('measure', name, known_measures)}")
+    return Measure.parse(name)
 
 
 @command("polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")

@@ -63,6 +63,13 @@ DryRun = Annotated[
         "--dry-run", help="Check everything, show the sizes and the memory, and do not train."
     ),
 ]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes",
+        help="Use config.yaml although it was changed since the program wrote it.",
+    ),
+]
 Select = Annotated[
     Optional[int],
     typer.Option(

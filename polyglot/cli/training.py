@@ -10,7 +10,7 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
-from polyglot.cli.parameters import DryRun, Overrides
+from polyglot.cli.parameters import AcceptChanges, DryRun, Overrides
 from polyglot.core.errors import ConfigError
 from polyglot.core.problems import Problem
 from polyglot.core.signals import terminate_as_interrupt
@@ -41,13 +41,23 @@ ProcessCount = Annotated[
         help="Start N processes on this machine and train with all of them, one per device.",
     ),
 ]
+Restarts = Annotated[
+    int,
+    typer.Option(
+        "--restarts",
+        min=0,
+        metavar="N",
+        help="Continue from the last checkpoint after a process was killed or crashed, "
+        "at most N times.",
+    ),
+]
 
 
 @command(
     "polyglot train phrasebook training.steps=3400",
     "polyglot train mine.yaml --dry-run",
     "polyglot train runs/phrasebook --resume",
-    "polyglot train mine.yaml --processes 4",
+    "polyglot train mine.yaml --processes 4 --restarts 3",
 )
 def train(
     config: ConfigOrRun,
@@ -55,6 +65,8 @@ def train(
     dry_run: DryRun = False,
     resume: Resume = False,
     process_count: ProcessCount = None,
+    restarts: Restarts = 0,
+    accept_changes: AcceptChanges = False,
 ) -> None:
     """Train a translation model for a set of language pairs."""
     from polyglot.distributed.launch import launcher_world_size
@@ -68,13 +80,24 @@ def train(
             "(WORLD_SIZE in the environment); leave the option out, or make both the same"
         )
     requested_count = process_count or 1
+    is_launched = launched_count is not None
     if dry_run:
-        run = _run_for_dry_run(config, overrides or (), resume=resume)
+        run = _run_for_dry_run(
+            config,
+            overrides or (),
+            resume=resume,
+            accept_changes=accept_changes,
+        )
         show_plan(run, resume=resume, processes=launched_count or requested_count)
-    elif requested_count > 1 and launched_count is None:
-        _launch(requested_count)
+    elif (requested_count > 1 or restarts) and not is_launched:
+        _launch(requested_count, restarts)
     else:
-        trainer = _train_in_this_process(config, overrides or (), resume=resume)
+        trainer = _train_in_this_process(
+            config,
+            overrides or (),
+            resume=resume,
+            accept_changes=accept_changes,
+        )
         _log_next_step(trainer, requested_count)
 
 
@@ -108,36 +131,64 @@ def train_run(run: Run) -> None:
     _log_next_step(trainer)
 
 
-def _launch(process_count: int) -> None:
+def _launch(process_count: int, restarts: int) -> None:
     """Start the same command once per process, and wait for them."""
     from polyglot.distributed.launch import launch
 
-    status = launch(process_count, [sys.executable, "-m", "polyglot", *sys.argv[1:]])
+    command = [sys.executable, "-m", "polyglot", *sys.argv[1:]]
+    status = launch(process_count, command, restarts=restarts)
     if status:
         raise typer.Exit(status)
 
 
-def _run_for_dry_run(name: str, overrides: list[str], *, resume: bool) -> Run:
+def _run_for_dry_run(
+    name: str,
+    overrides: list[str],
+    *,
+    resume: bool,
+    accept_changes: bool,
+) -> Run:
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
 
     if resume:
-        return Run.open_with_overrides(name, overrides)
+        return Run.open_with_overrides(name, overrides, accept_changes=accept_changes)
     return Run.for_config(load_config(name, overrides, extra_problems=_missing_inputs))
 
 
-def _train_in_this_process(name: str, overrides: list[str], *, resume: bool) -> Trainer:
+def _train_in_this_process(
+    name: str,
+    overrides: list[str],
+    *,
+    resume: bool,
+    accept_changes: bool,
+) -> Trainer:
     from polyglot.config.loading import load_config
     from polyglot.distributed.processes import Processes
     from polyglot.runs.run import Run
 
     with terminate_as_interrupt(), Processes.connected() as processes:
         if resume:
-            run = Run.open_with_overrides(name, overrides)
+            run = Run.open_with_overrides(name, overrides, accept_changes=accept_changes)
         else:
             config = load_config(name, overrides, extra_problems=_missing_inputs)
-            run = Run.create(config) if processes.is_main else Run.for_config(config)
-        return _train(run, processes, resume=resume, provisional_config=bool(overrides))
+            run = Run.for_config(config)
+            resume = _was_started_before(run, processes)
+            if resume:
+                run = Run.open(run.path, accept_changes=accept_changes)
+            elif processes.is_main:
+                run = Run.create(config)
+        has_changes = bool(overrides) or accept_changes
+        return _train(run, processes, resume=resume, provisional_config=has_changes)
+
+
+def _was_started_before(run: Run, processes: Processes) -> bool:
+    """True if a launcher starts this training again; the main process decides for all."""
+    from polyglot.distributed.launch import restart_count
+
+    if not restart_count():
+        return False
+    return processes.broadcast("restart", run.config_file.exists())
 
 
 def _missing_inputs(config: Config) -> list[Problem]:
@@ -179,6 +230,7 @@ def _prepare(run: Run, processes: Processes, *, resume: bool) -> Trainer:
     removed if an error occurs here.
     """
     from polyglot.runs import checkpoint as checkpoints
+    from polyglot.runs.config_changes import log_changes_since
     from polyglot.training.build import build_trainer
     from polyglot.training.resume import last_checkpoint
     from polyglot.training.training_log import start_trackers
@@ -196,6 +248,8 @@ def _prepare(run: Run, processes: Processes, *, resume: bool) -> Trainer:
         processes.barrier("start")
         if resume and checkpoints.steps(run.checkpoints):
             checkpoint, *_ = checkpoints.choose(run.checkpoints, "last")
+            if processes.is_main:
+                log_changes_since(checkpoint, run.config)
             trainer.resume(checkpoint)
         start_trackers(trainer.accelerator)
     return trainer

@@ -14,15 +14,25 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import command, is_out_of_memory, logger
 from polyglot.cli.lines import read_lines
-from polyglot.cli.parameters import Device, RunPath, Select, SelectBy, SelectFor, choice
+from polyglot.cli.parameters import (
+    AcceptChanges,
+    Device,
+    RunPath,
+    Select,
+    SelectBy,
+    SelectFor,
+    choice,
+)
 from polyglot.cli.progress import line_progress
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, pluralize
 
 if TYPE_CHECKING:
     from polyglot.inference.ensemble import EnsembleTranslator
+    from polyglot.inference.sentence_splitting import SentenceSplitter
     from polyglot.inference.translator import Translator
     from polyglot.inference.types import Translation
+    from polyglot.runs.run import Run
 
 # The package that defines these choices loads torch; a test compares the two.
 AVERAGES = ("log", "linear")
@@ -95,6 +105,15 @@ Average = Annotated[
     ),
 ]
 
+SplitSentences = Annotated[
+    bool,
+    typer.Option(
+        "--split-sentences",
+        help="Lines are paragraphs: split them into sentences, and sentences longer than those of "
+        "training at punctuation. The output has one line for each line of input.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Portion:
@@ -132,9 +151,15 @@ def translate(
     select_for: SelectFor = None,
     checkpoints: Checkpoints = ["best"],  # noqa: B006
     average: Average = None,
+    split_sentences: SplitSentences = False,
     device: Device = None,
+    accept_changes: AcceptChanges = False,
 ) -> None:
     """Translate a file or standard input, line by line."""
+    from polyglot.inference.summary import TranslationSummary
+    from polyglot.runs.run import Run
+    from polyglot.runs.stored_settings import TRANSLATION
+
     settings = {
         "beam": beam,
         "length_penalty": length_penalty,
@@ -144,33 +169,87 @@ def translate(
         "select_for": select_for,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    runs, files = _split_runs_and_files(paths, sources)
+    run_paths, files = _split_runs_and_files(paths, sources)
+    runs = [
+        Run.open(path, sections=TRANSLATION, accept_changes=accept_changes) for path in run_paths
+    ]
     translator = _load_translator(
         runs, list(files), target, checkpoints=checkpoints, average=average, device=device
     )
+    splitter = None
+    if split_sentences:
+        splitter = _sentence_splitter(translator, files, settings)
     total, portions = _read_portions(files)
+    summary = TranslationSummary(translator.search_config_with(settings), splitter)
 
     # On a terminal, the translations themselves show the progress.
     hidden = not stderr_console.is_terminal or sys.stdout.isatty()
-    count = 0
     with line_progress(hidden=hidden) as progress:
         row = progress.add_task("lines", total=total)
         for portion in portions:
             try:
-                hypotheses = translator.hypotheses(
-                    portion.lines, source=portion.source, target=target, **settings
-                )
+                hypotheses = _translate_portion(translator, portion, target, settings, splitter)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                raise DataError(_too_long_message(files, portion, count)) from None
-            count = _print_translations(hypotheses, count, with_scores=n_best is not None)
-            progress.update(row, completed=count)
+                raise DataError(_too_long_message(files, portion, summary.lines)) from None
+            _print_translations(hypotheses, summary.lines, with_scores=n_best is not None)
+            summary.add(hypotheses, longest=_longest_training_sentence(translator))
+            progress.update(row, completed=summary.lines)
     if translator.symbols_without_rule:
         logger.info(
             f"{pluralize(translator.symbols_without_rule, 'symbol')} had no rule in the source; "
             "each was replaced by another of its type that was left, or left out"
         )
+    for line in summary.describe():
+        logger.info(line)
+
+
+def _sentence_splitter(
+    translator: Translator | EnsembleTranslator,
+    files: Files,
+    settings: Mapping[str, object],
+) -> SentenceSplitter:
+    """Return the splitter of the source language.
+
+    Raises ConfigError for several languages, for n-best lists, and without the library.
+    """
+    from polyglot.inference.sentence_splitting import (
+        SentenceSplitter,
+        check_one_best,
+        check_one_source,
+    )
+
+    check_one_source(files)
+    if "n_best" in settings:
+        check_one_best(translator.search_config_with(settings))
+    [language] = files
+    return SentenceSplitter.for_models(translator.members, language)
+
+
+def _translate_portion(
+    translator: Translator | EnsembleTranslator,
+    portion: Portion,
+    target: str,
+    settings: Mapping[str, object],
+    splitter: SentenceSplitter | None,
+) -> list[list[Translation]]:
+    """Return the n best translations of each line."""
+    if splitter is None:
+        return translator.hypotheses(
+            portion.lines, source=portion.source, target=target, **settings
+        )
+    text = splitter.split(portion.lines)
+    hypotheses = translator.hypotheses(
+        text.sentences, source=portion.source, target=target, **settings
+    )
+    return text.join(hypotheses, target)
+
+
+def _longest_training_sentence(translator: Translator | EnsembleTranslator) -> int | None:
+    lengths = [member.max_training_length for member in translator.members]
+    known_lengths = [length for length in lengths if length is not None]
+    return min(known_lengths, default=None)
 
 
 def _print_translations(
@@ -178,8 +257,8 @@ def _print_translations(
     count: int,
     *,
     with_scores: bool,
-) -> int:
-    """Print the translations of a portion, and return the number of lines printed so far.
+) -> None:
+    """Print the translations of a portion.
 
     count: number of lines before these.
     """
@@ -195,7 +274,6 @@ def _print_translations(
             log_probability = f"{hypothesis.log_probability:.4f}"
             print(tsv_line([count, score, log_probability, hypothesis.text]))
     sys.stdout.flush()
-    return count
 
 
 def _too_long_message(files: Files, portion: Portion, count: int) -> str:
@@ -246,7 +324,7 @@ def _split_runs_and_files(
 
 
 def _load_translator(
-    runs: list[Path],
+    runs: list[Run],
     sources: list[str],
     target: str,
     *,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 from torch import Tensor
 
 from polyglot.core.errors import CheckpointError
 
 UNIGRAM_WEIGHT = 1e-3
 """Weight of the unigram probability: it only orders words that no source word supports."""
+
+UNIGRAMS_KEY = "common"
+"""Name of the tensor `unigrams` in shortlist files."""
+
+CHECKSUM_KEY = "sha256"
+"""Name of the checksum in the metadata of shortlist files."""
 
 
 class Shortlist:
@@ -105,25 +112,52 @@ class Shortlist:
     def load(cls, path: Path) -> Shortlist:
         """Raise CheckpointError for a file that is not a shortlist."""
         try:
-            tensors = load_file(path)
-            tensors["unigrams"] = tensors.pop("common")
-            return cls(**tensors)
+            tensors, metadata = _read_tensors(path)
+            expected = metadata.get(CHECKSUM_KEY)  # older files have none
+            if expected not in (None, _checksum(tensors)):
+                raise CheckpointError(
+                    f"{path}: damaged, its own checksum differs; "
+                    "`polyglot shortlist` writes it again"
+                )
+            tensors["unigrams"] = tensors.pop(UNIGRAMS_KEY)
+            shortlist = cls(**tensors)
+            shortlist._validate()
         except OSError as error:
             reason = error.strerror or error
             raise CheckpointError(f"{path}: cannot read the shortlist: {reason}") from None
-        except (SafetensorError, KeyError, TypeError):
+        except (SafetensorError, KeyError, TypeError, ValueError):
             raise CheckpointError(
                 f"{path}: not a shortlist; `polyglot shortlist` writes one"
             ) from None
+        return shortlist
+
+    def _validate(self) -> None:
+        """Raise ValueError for types, shapes or numbers that do not belong to a shortlist."""
+        for array, kind in (
+            (self.starts, "i"),
+            (self.words, "i"),
+            (self.values, "f"),
+            (self.unigrams, "f"),
+        ):
+            if array.dtype.kind != kind or array.ndim != 1:
+                raise ValueError("an array has another type or shape")
+        if len(self.starts) < 2 or len(self.words) != len(self.values):
+            raise ValueError("the arrays have different lengths")
+        if self.starts[0] < 0 or (numpy.diff(self.starts) < 0).any():
+            raise ValueError("the positions of entries are not sorted")
+        if self.starts[-1] > len(self.words):
+            raise ValueError("positions of entries are outside the table")
+        if len(self.words) and not 0 <= self.words.min() <= self.words.max() < len(self.unigrams):
+            raise ValueError("words are outside the vocabulary")
 
     def to_bytes(self) -> bytes:
         tensors = {
             "starts": self.starts,
             "words": self.words,
             "values": self.values,
-            "common": self.unigrams,  # the key of shortlist files
+            UNIGRAMS_KEY: self.unigrams,
         }
-        return save(tensors)
+        return save(tensors, metadata={CHECKSUM_KEY: _checksum(tensors)})
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> Tensor:
         """Score each target word: sum over the source words, plus weighted unigrams; (B, V_t)."""
@@ -138,6 +172,24 @@ class Shortlist:
                 target_words = self.words[start:end]
                 row[target_words] += self.values[start:end]
         return torch.from_numpy(scores)
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, NDArray], dict[str, str]]:
+    """Arrays and metadata of a safetensors file. Raises OSError and SafetensorError."""
+    tensors = {}
+    with safe_open(path, framework="numpy") as file:
+        for name in file.keys():  # noqa: SIM118: it is no mapping
+            tensors[name] = file.get_tensor(name)
+        return tensors, file.metadata() or {}
+
+
+def _checksum(tensors: Mapping[str, NDArray]) -> str:
+    """SHA-256 of names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name, array in sorted(tensors.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(numpy.ascontiguousarray(array))
+    return digest.hexdigest()
 
 
 def _links(

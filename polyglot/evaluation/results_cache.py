@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_locks import folder_lock
 from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
 
 MATRIX_FILE = "matrix.json"
@@ -23,6 +25,21 @@ PROVENANCE_KEYS = ("machine", "torch", "python")
 """Stored for every translated direction."""
 
 
+@contextmanager
+def results_lock(folder: Path) -> Iterator[None]:
+    """Context manager for an evaluation into a folder: one process at a time.
+
+    Other folders of the run, such as those of other protocols, can be written meanwhile. Raises
+    CheckpointError that names the other process, or if the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _write_error(folder, error) from None
+    with folder_lock(folder, work="writing an evaluation there"):
+        yield
+
+
 def text_name(language: str, lines: Sequence[str]) -> str:
     """Name of a text in the folder; directions with the same text share it."""
     return f"{language}.{digest(lines)[:8]}"
@@ -32,6 +49,42 @@ def digest(values: Any) -> str:
     """SHA-256 of anything that JSON can represent."""
     content = json.dumps(values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def files_digests(
+    hypotheses: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
+) -> dict[str, str]:
+    """SHA-256 of the files with translations and with texts, by their path in the folder."""
+    digests = {}
+    for name, lines in hypotheses.items():
+        digests[f"hypotheses/{name}.txt"] = _content_digest(lines)
+    for name, lines in texts.items():
+        digests[f"text/{name}.txt"] = _content_digest(lines)
+    return digests
+
+
+def check_files(
+    stored: Any,
+    hypotheses: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
+) -> None:
+    """Compare the files of a matrix with their digests; older versions stored none.
+
+    Raises ValueError that names a file which is missing or was changed.
+    """
+    if stored is None:
+        return
+    present = files_digests(hypotheses, texts)
+    for name, expected in sorted(stored.items()):
+        if name not in present:
+            raise ValueError(f"{name} is missing")
+        if present[name] != expected:
+            raise ValueError(f"{name} was changed or is damaged")
+
+
+def _content_digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256(_file_content(lines)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,4 +262,9 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    replace_file(path, "".join(f"{line}\n" for line in lines))
+    replace_file(path, _file_content(lines))
+
+
+def _file_content(lines: Sequence[str]) -> bytes:
+    """Content of a file with one line per sentence."""
+    return "".join(f"{line}\n" for line in lines).encode()

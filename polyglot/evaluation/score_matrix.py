@@ -7,18 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from polyglot.core.errors import DataError, abbreviate
-from polyglot.core.score_tables import KINDS, direction_name
+from polyglot.core.errors import ConfigError, DataError, abbreviate, unknown_name
+from polyglot.core.score_tables import ERROR_TITLES, KINDS, direction_name, format_number
 from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import OutputErrors
 from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.references import Reference
-from polyglot.evaluation.results_cache import MATRIX_FILE, ResultsCache
+from polyglot.evaluation.results_cache import (
+    MATRIX_FILE,
+    ResultsCache,
+    check_files,
+    files_digests,
+)
 from polyglot.tasks.pairs import LanguagePair
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FORMAT = 2  # of matrix.json; raise it when an older version of the program could not read the file
 
@@ -54,7 +62,7 @@ class Cell:
         return cell_name(self.pair, self.via)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreMatrix:
     """Scores of all directions, with everything that is needed to repeat or compare them."""
 
@@ -81,6 +89,67 @@ class ScoreMatrix:
     """translations by the name of the cell"""
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """sources and references; cells refer to them by name"""
+
+    def __repr__(self) -> str:
+        run = self.checkpoint.get("run", "a model")
+        scored = sum(bool(cell.scores) for cell in self.all_cells)
+        head = f"<ScoreMatrix of {run}: {len(self.languages)} languages, "
+        head += f"{scored} of {len(self.all_cells)} directions scored"
+        if self.test_set:
+            head += f", test set {self.test_set}"
+        lines = [head]
+        for measure in self.measures:
+            means = []
+            for kind, value in self.means(measure).items():
+                means.append(f"{kind} {format_number(value)}")
+            listed = ", ".join(means) or "no scores"
+            lines.append(f" {measure.title}: {listed}")
+        return "\n".join(lines) + ">"
+
+    def to_pandas(self, measure: Measure | str | None = None) -> DataFrame:
+        """Return the scores as a data frame of pandas.
+
+        With a measure, such as `bleu`: sources as rows, targets as columns, NaN without a score.
+        Without one: a row per direction, also pivot translations, with the columns of `matrix.csv`.
+        Raises ConfigError for a measure that the matrix does not have.
+        """
+        from pandas import DataFrame, Index
+
+        if measure is None:
+            return DataFrame([self._record(cell) for cell in self.all_cells])
+        known_measures = list(map(str, self.measures))
+        name = str(measure)
+        if name not in known_measures:
+            raise ConfigError(f"measure: {unknown_name('measure', name, known_measures)}")
+        frame = DataFrame(
+            index=Index(self.languages, name="source"),
+            columns=Index(self.languages, name="target"),
+            dtype=float,
+        )
+        for pair, cell in self.cells.items():
+            if name in cell.scores:
+                frame.loc[pair.source, pair.target] = cell.scores[name].value
+        return frame
+
+    def _record(self, cell: Cell) -> dict[str, Any]:
+        """Return the row of a cell in `to_pandas`."""
+        record: dict[str, Any] = {
+            "source": cell.pair.source,
+            "target": cell.pair.target,
+            "kind": cell.kind,
+            "via": cell.via,
+            "sentences": cell.sentences,
+            "seconds": cell.seconds,
+        }
+        for name in map(str, self.measures):
+            score = cell.scores.get(name)
+            record[name] = score and score.value
+            record[f"{name}_interval"] = score and score.interval
+            record[f"{name}_signature"] = score and score.signature
+        for error in ERROR_TITLES:
+            record[error] = cell.outputs and getattr(cell.outputs, error)
+        record["reason"] = cell.reason
+        return record
 
     @property
     def measures(self) -> list[Measure]:
@@ -162,7 +231,8 @@ class ScoreMatrix:
         for name, lines in self.hypotheses.items():
             cache.put_hypotheses(name, lines)
 
-        content = json.dumps(with_checksum(self.to_dict()), indent=1, ensure_ascii=False)
+        values = {**self.to_dict(), "files": files_digests(self.hypotheses, self.texts)}
+        content = json.dumps(with_checksum(values), indent=1, ensure_ascii=False)
         cache.finish({**(tables or {}), MATRIX_FILE: content}, keep=self.hypotheses)
 
     @classmethod
@@ -178,7 +248,10 @@ class ScoreMatrix:
                 )
             verify_checksum(values)
             cache = ResultsCache(folder)
-            return cls.from_dict(values, hypotheses=cache.hypotheses(), texts=cache.texts())
+            hypotheses = cache.hypotheses()
+            texts = cache.texts()
+            check_files(values.get("files"), hypotheses, texts)
+            return cls.from_dict(values, hypotheses=hypotheses, texts=texts)
         except OSError as error:
             raise DataError(
                 f"{error.filename}: the matrix cannot be read: {error.strerror}; "

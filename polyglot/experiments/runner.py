@@ -13,6 +13,7 @@ from polyglot.core.errors import ConfigError
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.references import Reference
+from polyglot.evaluation.results_cache import results_lock
 from polyglot.evaluation.route_translation import Progress
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views.export import save_with_views
@@ -255,14 +256,15 @@ def evaluate_system(
     models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]
     translator = EnsembleTranslator(models) if system.is_ensemble else models[0]
     matrix_folder = folder / "evaluation" / system.name
-    matrix = evaluate(
-        runs[0],
-        translator,
-        protocol_of(system.key, experiment),
-        folder=matrix_folder,
-        progress=progress,
-    )
-    save_with_views(matrix, matrix_folder)
+    with results_lock(matrix_folder):
+        matrix = evaluate(
+            runs[0],
+            translator,
+            protocol_of(system.key, experiment),
+            folder=matrix_folder,
+            progress=progress,
+        )
+        save_with_views(matrix, matrix_folder)
 
     parameters = 0
     for model in models:

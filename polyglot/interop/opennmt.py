@@ -24,6 +24,7 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.parameters import check_compatible
 from polyglot.runs.run import Run
+from polyglot.runs.vocabulary_files import write_checksums
 from polyglot.text.word_list import WordList
 
 SPECIAL_WORDS = ["<blank>", "<s>", "</s>", "<unk>"]
@@ -60,6 +61,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
     with run.lock(), run.remove_on_error():
         WordList(source_words).save(run.vocabulary_file(source))
         WordList(target_words).save(run.vocabulary_file(target))
+        write_checksums(run.vocabulary_folder)
         _check_components(run, components, path)
         checkpoints.write(
             run.checkpoints,
@@ -68,6 +70,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
             training={},
             state={"taken_from": {"program": "OpenNMT-py", "file": path.name}},
             configuration=run.built_from,
+            settings=run.settings,
         )
     return run
 

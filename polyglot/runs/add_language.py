@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from polyglot.config.loading import configure
+from polyglot.config.overrides import override_key
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.language_codes import is_same_language
+from polyglot.data.corpora import Corpora
+from polyglot.runs.language_data import LanguageData, LanguageText
 from polyglot.runs.run import Run
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import ALL_LANGUAGES
 
 
@@ -21,34 +27,67 @@ def config_with_language(
     partners: Sequence[str] = (),
     free: Sequence[str] = (),
     checkpoint: str | int = "best",
+    data_file: str | Path | None = None,
 ) -> Config:
     """Return the configuration of a new run with all languages of a run and a new language.
 
-    The new language trains with its partners (by default all languages) in both directions, and
-    copies itself if the other languages do. All components start from the run and are frozen,
-    except those that match a pattern of `free`. Raises ConfigError with every problem.
+    The new language trains with its partners in both directions, by default with all languages
+    that it has text with, and copies itself if the other languages do. All components start from
+    the run and are frozen, except those that match a pattern of `free`.
+
+    data_file: text of the new language, in place of all corpora of the run.
+    Raises ConfigError with every problem.
     """
     before = run.config
     _check_arguments(run, language, partners=partners, free=free)
+    values = before.model_dump()
+    trained_partners = list(partners) or before.languages
+    copies = bool(before.schedule.copies)
+    if data_file is not None:
+        data = LanguageData.load(data_file)
+        text = LanguageText(data, language, before.languages)
+        is_complete = any(override_key(override).startswith("data") for override in overrides)
+        named_partners = () if is_complete else partners
+        problems = text.problems(named_partners, copies=copies) or text.content_problems()
+        if problems:
+            raise ConfigError(problems, where=str(data_file))
+        trained_partners = list(partners) or text.partners
+        values["data"] = data.values(before.data.filter)
+        values["validation"] |= _validation(before, text, trained_partners)
+
     frozen = [name for name in before.components if not _matches_any(name, free)]
     start = {"run": str(run.path), "checkpoint": checkpoint}
-    initialize = {name: dict(start) for name in before.components}
-    values = before.model_dump()
     values |= {
         "languages": [*before.languages, language],
         "run": None,
-        "schedule": values["schedule"] | _new_tasks(before, language, partners),
+        "schedule": values["schedule"] | _new_tasks(before, language, trained_partners),
         "sharing": _without_new_language(values["sharing"], before.languages),
         "freeze": frozen,
-        "initialize": initialize,
+        "initialize": {name: dict(start) for name in before.components},
         "trained_before": [str(pair) for pair in before.pairs],
     }
+    if before.training.epochs is not None:
+        values["training"]["steps"] = None  # another one, for the text of the new language
     return configure(
         values,
         overrides,
         run=f"{run.path}-{language}",
         where=f"{run.path} with {language}",
     )
+
+
+def check_text(config: Config, language: str) -> None:
+    """Raise ConfigError if the training text of a new run has nothing in its new language."""
+    corpora = Corpora(
+        config.data.train,
+        folder=Path(config.data.folder),
+        languages=config.languages,
+    )
+    if LanguagePair(language, language) in corpora.pairs():
+        return
+    problems = corpora.check([language]) or [f"data.train: no text in {language}"]
+    hint = "name its text with --data FILE.yaml, or add it with data.train+=…"
+    raise ConfigError([*problems, hint], where=f"text in {language}")
 
 
 def _check_arguments(
@@ -61,6 +100,9 @@ def _check_arguments(
     languages = run.config.languages
     if language in languages:
         raise ConfigError(f"{run.path}: has {language} already")
+    for known in languages:
+        if is_same_language(known, language):
+            raise ConfigError(f"{run.path}: has {language} already, with the code {known}")
     for partner in partners:
         if partner not in languages:
             message = unknown_name("language", partner, languages)
@@ -81,7 +123,6 @@ def _new_tasks(before: Config, language: str, partners: Sequence[str]) -> dict[s
     """Return settings of the schedule that train only the new language."""
     sources = {pair.source for pair in before.pairs}
     targets = {pair.target for pair in before.pairs}
-    partners = partners or before.languages
     pairs = [f"{language}-{partner}" for partner in partners if partner in targets]
     pairs += [f"{partner}-{language}" for partner in partners if partner in sources]
     copies = False
@@ -93,6 +134,21 @@ def _new_tasks(before: Config, language: str, partners: Sequence[str]) -> dict[s
         "copies": copies,
         "phases": [],
     }
+
+
+def _validation(before: Config, text: LanguageText, partners: Sequence[str]) -> dict[str, Any]:
+    """Return settings of the validation that fit the text of the new language."""
+    if not text.pairs("valid"):
+        return {"bleu_pairs": [], "best_by": "loss", "patience": None}
+    if not before.validation.bleu_pairs:
+        return {}
+    bleu_pairs = []
+    for pattern in _new_tasks(before, text.language, partners)["pairs"]:
+        if LanguagePair.parse(pattern) in text.pairs("valid"):
+            bleu_pairs.append(pattern)
+    if not bleu_pairs:
+        return {"bleu_pairs": [], "best_by": "loss"}
+    return {"bleu_pairs": bleu_pairs}
 
 
 def _without_new_language(

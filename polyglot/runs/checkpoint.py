@@ -24,12 +24,18 @@ from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import parse_json, read_json, validate_stored, with_checksum
+from polyglot.core.stored_json import (
+    parse_json,
+    read_json,
+    validate_stored,
+    verify_checksum,
+    with_checksum,
+)
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.manifest import LARGEST_STEP, MANIFEST, read_manifest
 from polyglot.runs.parameters import copy_parameters
-from polyglot.runs.steps import steps
+from polyglot.runs.steps import step_folder, steps
 
 TRAINING = "training.safetensors"
 STATE = "training.json"
@@ -44,6 +50,9 @@ class StoredBest(BaseModel):
 
 
 STORED_BEST = TypeAdapter(StoredBest)
+
+WriteResult = tuple[str | dict[str, str] | None, str | None]
+"""Result of one rank, a name or the checksums of its files; and its failure."""
 
 
 @dataclass(frozen=True)
@@ -179,16 +188,17 @@ def write(
     training: Mapping[str, Tensor],
     state: Mapping[str, Any],
     configuration: Any,
+    settings: Mapping[str, Any] | None = None,
     processes: Processes = Processes(),
 ) -> Checkpoint:
     """Write a checkpoint below `folder`: under a temporary name, synced to disk, then renamed.
 
     Collective over all ranks. components, training: the part that this rank writes; no component
     is written by two ranks. state: only rank 0's is written. configuration: settings that the
-    components were built from, as JSON values. Raises CheckpointError on all ranks if the
+    components were built from, as JSON values. settings: all settings of the run. Raises CheckpointError on all ranks if the
     checkpoint cannot be written; then the folder is unchanged.
     """
-    path = folder / f"step-{step:08d}"
+    path = step_folder(folder, step)
     temporary = None
     try:
         temporary = _make_temporary_folder(path, processes)
@@ -197,6 +207,7 @@ def write(
             "step": step,
             "version": VERSION,
             "configuration": configuration,
+            "settings": settings,
             "files": files,
         }
         _finish(temporary, path, manifest, processes)
@@ -284,7 +295,11 @@ def _on_all_ranks(processes: Processes, work: Callable[[], Any] | None) -> list[
             result = work()
     except OSError as error:
         failure = error.strerror or str(error)
-    gathered = processes.gather((result, failure), "checkpoint files of all processes")
+    gathered = processes.gather(
+        (result, failure),
+        WriteResult,
+        "checkpoint files of all processes",
+    )
     for _, rank_failure in gathered:
         if rank_failure:
             raise OSError(rank_failure)
@@ -343,7 +358,7 @@ def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
 
     Raises CheckpointError if it cannot be written.
     """
-    replace_file(folder / BEST, json.dumps(dict(record)))
+    replace_file(folder / BEST, json.dumps(with_checksum(record)))
 
 
 def best_step(folder: Path) -> int | None:
@@ -355,7 +370,10 @@ def best_step(folder: Path) -> int | None:
     if not path.is_file():
         return None
     try:
-        return validate_stored(read_json(path), STORED_BEST).step
+        values = read_json(path)
+        best = validate_stored(values, STORED_BEST)
+        verify_checksum(values)
+        return best.step
     except (OSError, ValueError):
         raise CheckpointError(
             f"{path}: cannot be used; remove it, and the newest checkpoint counts as the best"
@@ -371,7 +389,7 @@ def prune(folder: Path, *, keep: int) -> None:
     unneeded = list(folder.glob(".step-*"))
     for step in steps(folder)[:-keep]:
         if step != best:
-            unneeded.append(folder / f"step-{step:08d}")
+            unneeded.append(step_folder(folder, step))
     for path in unneeded:
         try:
             _remove_folder(path)
@@ -397,7 +415,7 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     if not available:
         raise CheckpointError(f"{folder}: no checkpoint; has the run been trained?")
     chosen = _chosen_steps(folder, str(which), available)
-    return [Checkpoint.open(folder / f"step-{step:08d}") for step in chosen]
+    return [Checkpoint.open(step_folder(folder, step)) for step in chosen]
 
 
 def _chosen_steps(folder: Path, which: str, available: list[int]) -> list[int]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, TypeAdapter
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.stored_json import read_json, validate_stored
 from polyglot.data.corpora import Corpora
 from polyglot.runs.run import Run
+
+LARGEST_FILE = 1 << 16
+
+
+class StoredStart(BaseModel):
+    """Schema of `started_in.json`."""
+
+    folder: Annotated[str, Field(pattern=r"^/[^\x00]{0,4095}$")]
+
+
+STORED_START = TypeAdapter(StoredStart)
 
 
 def start_folder(run: Run) -> Path | None:
@@ -17,9 +31,9 @@ def start_folder(run: Run) -> Path | None:
     Runs of older versions, and runs that were created by other programs, do not store it.
     """
     try:
-        stored = json.loads(run.start_file.read_text(encoding="utf-8"))
-        return Path(stored["folder"])
-    except (OSError, ValueError, TypeError, KeyError):
+        values = read_json(run.start_file, largest=LARGEST_FILE)
+        return Path(validate_stored(values, STORED_START).folder)
+    except (OSError, ValueError):
         return None
 
 

@@ -12,6 +12,7 @@ from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.averaging import average_component
 from polyglot.runs.run import Run
+from polyglot.runs.vocabulary_files import write_checksums
 from polyglot.tasks.sharing import SharingConfig
 
 
@@ -38,6 +39,7 @@ def export(
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
         if run.symbols_file.is_file():
             shutil.copyfile(run.symbols_file, new.symbols_file)
+        write_checksums(new.vocabulary_folder)
         steps = [member.step for member in chosen]
         means = {name: average_component(chosen, name) for name in names}
         checkpoints.write(
@@ -47,6 +49,7 @@ def export(
             training={},
             state={"taken_from": {"run": run.path.name, "steps": steps}},
             configuration=new.built_from,
+            settings=new.settings,
         )
     return new, names
 

@@ -17,15 +17,20 @@ FileName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,200}$")]
 """Name of a file in the folder of a checkpoint: no separators, and no dot at the beginning."""
 
 
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class StoredManifest(BaseModel):
     """Schema of `manifest.json`."""
 
     step: int = Field(ge=0, le=LARGEST_STEP)
-    files: dict[FileName, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    files: dict[FileName, Sha256]
     """SHA-256 of each file."""
     version: str = Field("", max_length=100)
     configuration: dict[str, Any] | str | None = None
     """Settings that the components were built from; the first versions stored a hash."""
+    settings: dict[str, Any] | None = None
+    """All settings of the run when it wrote the checkpoint."""
 
 
 STORED_MANIFEST = TypeAdapter(StoredManifest)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.config.loading import check_config, load_config
+from polyglot.config.overrides import override_key
 from polyglot.config.schema import Config
 from polyglot.config.stored import complete_stored_config
 from polyglot.core.atomic_files import TEMPORARY_SUFFIX, replace_file
@@ -24,6 +25,7 @@ from polyglot.core.file_locks import LOCK_FILE, folder_lock
 from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, read_yaml
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import config_changes
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.compatibility import (
     SHOWN,
@@ -32,6 +34,8 @@ from polyglot.runs.compatibility import (
     value_at,
     visible_difference,
 )
+from polyglot.runs.stored_settings import SETTINGS_FILE, settings_values
+from polyglot.runs.vocabulary_files import check_vocabulary_file
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.text.preprocessing import Normaliser
@@ -46,7 +50,7 @@ BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
 class Run:
     """Run directory.
 
-    Its files are `config.yaml`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl` and
+    Its files are `config.yaml`, `settings.json`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl` and
     `evaluation/`.
     """
 
@@ -59,6 +63,18 @@ class Run:
         self.evaluation = self.path / "evaluation"
         self.start_file = self.path / "started_in.json"
         self._is_new_folder = False
+
+    def __repr__(self) -> str:
+        languages = abbreviate(self.config.languages, shown=12)
+        counts = f"{len(self.config.languages)} languages, {len(self.config.tasks)} tasks"
+        lines = [f"<Run {self.path}", f" {counts}: {languages}"]
+        steps = checkpoints.steps(self.checkpoints)
+        if steps:
+            listed = abbreviate(steps, shown=6)
+            lines.append(f" checkpoints of the steps {listed}")
+        else:
+            lines.append(" no checkpoints")
+        return "\n".join(lines) + ">"
 
     # Open and create
 
@@ -95,7 +111,7 @@ class Run:
             run.check_new()
             with run.remove_on_error():
                 try:
-                    (run.path / "vocabulary").mkdir(exist_ok=True)
+                    run.vocabulary_folder.mkdir(exist_ok=True)
                 except OSError as error:
                     raise run._write_error(error) from None
                 run.write_config()
@@ -103,23 +119,44 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
-        """Open an existing run directory. Raises ConfigError if it does not exist."""
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        sections: Sequence[str] | None = None,
+        accept_changes: bool = False,
+    ) -> Run:
+        """Open an existing run directory.
+
+        sections: of the configuration, those that the caller uses; by default all. Raises
+        ConfigError if there is no run, and CheckpointError if `config.yaml` was changed in one of
+        these sections since the program wrote it. accept_changes: use the changed values.
+        """
         path = Path(path)
         config_file = path / "config.yaml"
         if not config_file.is_file():
             raise ConfigError(f"{path}: no run directory: {_missing_reason(path)}")
         values = complete_stored_config(read_yaml(config_file))
-        return cls(path, check_config(values, where=str(config_file)))
+        run = cls(path, check_config(values, where=str(config_file)))
+        if not accept_changes:
+            config_changes.check_unchanged(path, run.config, sections=sections)
+        return run
 
     @classmethod
-    def open_with_overrides(cls, path: str | Path, overrides: Sequence[str]) -> Run:
+    def open_with_overrides(
+        cls,
+        path: str | Path,
+        overrides: Sequence[str],
+        *,
+        accept_changes: bool = False,
+    ) -> Run:
         """Open a run with changed settings, such as more steps; `write_config` stores them.
 
+        accept_changes: see `open`. A change that an override confirms is always accepted.
         Raises ConfigError for changes of the directory, and of settings that vocabularies and
         components were built from.
         """
-        before = cls.open(path)
+        before = cls.open(path, accept_changes=True)
         try:
             run = cls(path, load_config(before.config_file, overrides))
         except ConfigError as error:  # caused by the overrides: the file alone is valid
@@ -137,13 +174,15 @@ class Run:
                 f"{abbreviate(changes, shown=SHOWN)}; "
                 "leave them out, or choose a new run=… without --resume"
             )
+        if not accept_changes:
+            config_changes.check_confirmed(run.path, before.config, overrides, run.config)
         return run
 
     def _fixed_overrides(self, overrides: Sequence[str]) -> list[Problem]:
         """Return a problem for each override of a setting that the run was built from."""
         if not self.vocabularies:
             return []
-        keys = dict.fromkeys(override.partition("=")[0] for override in overrides)
+        keys = dict.fromkeys(map(override_key, overrides))
         problems = []
         for key in keys:
             path = tuple(key.split("."))
@@ -218,7 +257,7 @@ class Run:
 
         Raises CheckpointError if another process creates or trains the run.
         """
-        return folder_lock(self.path, busy=f"{self.path}: another process is training this run")
+        return folder_lock(self.path, work="training this run")
 
     def _write_error(self, error: OSError) -> CheckpointError:
         return CheckpointError(
@@ -226,8 +265,8 @@ class Run:
         )
 
     def write_config(self) -> None:
-        """Write `config.yaml`. Raises CheckpointError if it cannot be written."""
-        replace_file(self.config_file, self.config.to_yaml())
+        """Write `config.yaml` and `settings.json`. Raises CheckpointError if that fails."""
+        config_changes.write_config(self.path, self.config)
 
     def _write_start_folder(self) -> None:
         """Store the absolute path of the folder that relative paths of this run start from."""
@@ -245,7 +284,7 @@ class Run:
 
         has_trained: returns True after the first update.
         """
-        before = self.config_file.read_bytes()
+        before = config_changes.ConfigBackup.read(self.path)
         steps = checkpoints.steps(self.checkpoints)
         self.write_config()
         try:
@@ -254,15 +293,19 @@ class Run:
             failed = isinstance(error, Exception) and not isinstance(error, CheckpointError)
             no_new_checkpoint = checkpoints.steps(self.checkpoints) == steps
             if steps and (not has_trained() or (failed and no_new_checkpoint)):
-                replace_file(self.config_file, before)
+                before.restore(self.config)
             raise
 
     # Text
 
+    @property
+    def vocabulary_folder(self) -> Path:
+        return self.path / "vocabulary"
+
     def vocabulary_file(self, language: str) -> Path:
         """Return the file of a language's vocabulary; one file for languages that share it."""
         name = self.config.sharing.group_name("vocabulary", language)
-        return self.path / "vocabulary" / f"{name}.model"
+        return self.vocabulary_folder / f"{name}.model"
 
     @cached_property
     def vocabularies(self) -> dict[str, Vocabulary | WordList]:
@@ -271,6 +314,7 @@ class Run:
         for language in self.config.languages:
             file = self.vocabulary_file(language)
             if file.is_file():
+                check_vocabulary_file(file)
                 vocabularies[language] = load_vocabulary(file)
         return vocabularies
 
@@ -286,7 +330,7 @@ class Run:
     @property
     def symbols_file(self) -> Path:
         """Dictionary of symbols, if the run uses symbols."""
-        return self.path / "vocabulary" / "symbols.json"
+        return self.vocabulary_folder / "symbols.json"
 
     @cached_property
     def symbols(self) -> Symbolizer | None:
@@ -295,6 +339,7 @@ class Run:
             return None
         dictionary = Dictionary()
         if self.symbols_file.is_file():
+            check_vocabulary_file(self.symbols_file)
             dictionary = Dictionary.load(self.symbols_file)
         return Symbolizer(self.config.text.symbols, dictionary)
 
@@ -337,6 +382,11 @@ class Run:
         if self.config.sharing != SharingConfig():
             settings["sharing"] = self.config.sharing.model_dump()
         return settings
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings; stored in checkpoints."""
+        return settings_values(self.config)
 
     def check_compatible(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError if the checkpoint was built from other settings than this run."""
@@ -388,7 +438,9 @@ def _is_leftover(path: Path) -> bool:
     """True for the files of a process that was killed while it created the run."""
     if path.name == "vocabulary":
         return path.is_dir() and not any(path.iterdir())
-    return path.name == LOCK_FILE or path.name.endswith(TEMPORARY_SUFFIX)
+    if path.name in (LOCK_FILE, SETTINGS_FILE):
+        return True
+    return path.name.endswith(TEMPORARY_SUFFIX)
 
 
 def _remove(path: Path) -> None:

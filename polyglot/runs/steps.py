@@ -18,3 +18,8 @@ def steps(folder: Path) -> list[int]:
         if match:
             numbers.append(int(match[1]))
     return sorted(numbers)
+
+
+def step_folder(folder: Path, step: int) -> Path:
+    """Return the folder of the checkpoint of a step."""
+    return folder / f"step-{step:08d}"

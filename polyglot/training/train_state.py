@@ -39,6 +39,9 @@ AnnealedValues = dict[str, dict[str, float]]
 Position = dict[str, Any]
 """Position in the text of a task, as a checkpoint stores it."""
 
+StreamStates = dict[str, tuple[Position, str]]
+"""Position in the text and fingerprint of the text, by task."""
+
 
 @dataclass
 class Progress:
@@ -142,6 +145,7 @@ class TrainState:
             training=self._optimizer_tensors(),
             state=self._state(),
             configuration=self.run.built_from,  # settings that determine the components
+            settings=self.run.settings,
             processes=self.processes,
         )
         self.saved_step = self.progress.step
@@ -190,7 +194,8 @@ class TrainState:
 
         positions: dict[str, Position] = {}
         fingerprints: dict[str, str] = {}
-        for rank_streams in self.processes.gather(local, "the positions in the text"):
+        gathered = self.processes.gather(local, StreamStates, "the positions in the text")
+        for rank_streams in gathered:
             for name, (position, fingerprint) in rank_streams.items():
                 # The position is equal on all ranks; for streamed text each reader adds its own
                 # entry.
@@ -206,7 +211,11 @@ class TrainState:
 
     def _gather_annealed(self) -> AnnealedValues:
         values: AnnealedValues = {}
-        gathered = self.processes.gather(self.annealed_values(), "annealed values")
+        gathered = self.processes.gather(
+            self.annealed_values(),
+            AnnealedValues,
+            "annealed values",
+        )
         for rank_values in gathered:
             values.update(rank_values)
         return values
@@ -311,7 +320,7 @@ class TrainState:
                 streamed.append(name)
 
         local = StreamChanges(streamed=streamed, restarted=restarted, changed=changed)
-        gathered = self.processes.gather(local, "the changes of the text")
+        gathered = self.processes.gather(local, StreamChanges, "the changes of the text")
         return StreamChanges(
             streamed=self._union([changes.streamed for changes in gathered]),
             restarted=self._union([changes.restarted for changes in gathered]),

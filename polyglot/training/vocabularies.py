@@ -14,6 +14,7 @@ from polyglot.core.errors import CheckpointError, ConfigError, PolyglotError
 from polyglot.data.corpora import Corpora
 from polyglot.distributed.processes import Processes
 from polyglot.runs.run import Run
+from polyglot.runs.vocabulary_files import forget_checksums, read_checksums, write_checksums
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Symbolizer
@@ -23,14 +24,15 @@ from polyglot.training.warm_start import WarmStart
 logger = logging.getLogger("polyglot")
 
 SHORT_TEXT = 50_000
-"""Sentences of a text that is learnt from in seconds."""
+"""Largest number of sentences of a short text: learning its vocabulary takes only seconds."""
 
 
 def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
     """Check that no vocabulary is missing that must be there already.
 
-    Raises CheckpointError if a checkpoint was trained with it, or if the first process has written
-    it and this one does not see it.
+    The first process has finished building its trainer, and so has written all vocabularies, before
+    the others begin. Raises CheckpointError if a checkpoint was trained with a missing vocabulary,
+    or if this is not the first process and does not see its files.
     """
     if not _missing_vocabularies(run):
         return
@@ -40,7 +42,8 @@ def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> Non
             "first process has written there; put the run where all machines see the same folder"
         )
     if resuming:
-        run.choose_checkpoints("last")  # raises, and names the vocabulary
+        # Raises CheckpointError, because the checkpoint needs the vocabulary that is missing.
+        run.choose_checkpoints("last")
 
 
 def prepare_vocabularies(
@@ -68,10 +71,15 @@ def save_vocabularies(
     processes: Processes,
 ) -> None:
     """Write new vocabularies, and on the first process the symbols, to the run directory."""
+    is_changed = bool(new_vocabularies) or not read_checksums(run.vocabulary_folder)
+    if processes.is_main and is_changed:
+        forget_checksums(run.vocabulary_folder)
     for language, vocabulary in new_vocabularies.items():
         vocabulary.save(run.vocabulary_file(language))
-    if run.symbols and processes.is_main:
-        replace_file(run.symbols_file, run.symbols.dictionary.to_json())
+    if processes.is_main and is_changed:
+        if run.symbols:
+            replace_file(run.symbols_file, run.symbols.dictionary.to_json())
+        write_checksums(run.vocabulary_folder)
 
 
 def _missing_vocabularies(run: Run) -> list[str]:
@@ -109,7 +117,8 @@ def build_vocabularies(
 
     Languages that share a vocabulary learn it from the text of all languages of their group.
     Raises ConfigError with all sizes that do not fit their text, DataError for empty text. Short
-    texts come first: a size is rarely impossible for a long one, which takes long to learn from.
+    texts come first, so that a size that is too large for its text is reported before the slow work
+    on long texts.
     """
     first_languages: dict[str, str] = {}
     for language in languages:
@@ -150,7 +159,7 @@ def _train_vocabulary(
 ) -> Vocabulary:
     """Learn one vocabulary.
 
-    normaliser: that of a language of the group, whose settings are those of all its languages.
+    normaliser: of any language of the group; all languages of a group have the same settings.
     """
     settings = config.vocabulary.for_language(normaliser.language)
     symbols = normaliser.symbols

@@ -113,7 +113,8 @@ def remove_all_checkpoints() -> None:
     shutil.rmtree(RUN / "checkpoints")
 
 
-OTHER_CONFIGURATION = "step-00000004: comes from another configuration than runs/mine/config.yaml"
+CHANGED = "runs/mine/config.yaml: was changed since the program wrote it: "
+DAMAGED_VOCABULARY = "runs/mine/vocabulary/fr.model: damaged: its SHA-256 is "
 TRAINING_DAMAGES = [
     (flip_a_bit, "decoder.fr.safetensors: damaged: its SHA-256 is"),
     (
@@ -121,14 +122,14 @@ TRAINING_DAMAGES = [
         "decoder.fr.safetensors: cannot be read: No such file or directory",
     ),
     (damage_manifest, "step-00000004: no complete checkpoint: manifest.json cannot be used"),
-    (exchange_vocabulary, OTHER_CONFIGURATION),
-    (change_model, OTHER_CONFIGURATION),
-    (change_text_steps, OTHER_CONFIGURATION),
+    (exchange_vocabulary, DAMAGED_VOCABULARY),
+    (change_model, f"{CHANGED}model.bridge.heads was 2 and is 3; put"),
+    (change_text_steps, f"{CHANGED}text.steps was [] and is [{{type: lowercase}}]; put"),
 ]
 DAMAGES = [
     *TRAINING_DAMAGES,
     (damage_best, "best.json: cannot be used; remove it"),
-    (damage_vocabulary, "fr.model: not a SentencePiece model; the file is damaged"),
+    (damage_vocabulary, DAMAGED_VOCABULARY),
     (
         remove_all_checkpoints,
         "runs/mine/checkpoints: no checkpoint; has the run been trained?",

@@ -40,6 +40,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
 
     results = Path("runs/mine/evaluation/default")
     assert {path.name for path in results.iterdir()} == {
+        ".lock",
         "matrix.json",
         "matrix.csv",
         "matrix.md",

@@ -183,7 +183,7 @@ class Ranks(Processes):
         self.rank = rank
         self.other_results = list(other_results)
 
-    def gather(self, value, awaited="the others"):
+    def gather(self, value, kind, awaited="the others"):
         results = [value, self.other_results.pop(0)]
         return results if self.rank == 0 else results[::-1]
 
@@ -209,12 +209,12 @@ def test_two_ranks_write_one_checkpoint(tmp_path):
         checksums[file] = hashlib.sha256(contents[file]).hexdigest()
 
     class RankZero(Ranks):
-        def gather(self, value, awaited="the others"):
+        def gather(self, value, kind, awaited="the others"):
             if len(self.other_results) == 2:  # rank 1 has written its files now
                 (new_folder,) = tmp_path.glob(".step-*")
                 for file, content in contents.items():
                     (new_folder / file).write_bytes(content)
-            return super().gather(value, awaited)
+            return super().gather(value, kind, awaited)
 
     rank_0 = RankZero(0, [(None, None), (checksums, None), (None, None)])
     part = {name: components[name] for name in ("encoder.de", "bridge")}

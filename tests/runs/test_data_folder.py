@@ -13,7 +13,7 @@ from polyglot.evaluation.held_out import HeldOut
 from polyglot.runs.data_folder import data_folders, find_data_folder, start_folder
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.training.preflight import preflight
+from polyglot.training.preflight import check_and_open_corpora
 from tests.builders.runs import tiny_settings, write_corpus
 
 PAIR = LanguagePair("en", "de")
@@ -49,7 +49,7 @@ def test_the_text_is_found_where_the_run_was_started(places):
     held_out = HeldOut(run, run.config.data.valid, sentences=None)
     held_out.check([PAIR])
     assert len(held_out.lines(PAIR)[0]) == 10
-    assert preflight(run.config, resuming=True, run=run).pairs() >= {PAIR}
+    assert check_and_open_corpora(run.config, resuming=True, run=run).pairs() >= {PAIR}
 
 
 def test_a_moved_run_finds_its_text_too(places, tmp_path):
@@ -79,7 +79,7 @@ def test_the_error_names_both_places_and_the_key(places):
         HeldOut(run, run.config.data.valid, sentences=None).check([PAIR])
     assert str(error.value).endswith(expected)
     with pytest.raises(DataError) as error:
-        preflight(run.config, resuming=True, run=run)
+        check_and_open_corpora(run.config, resuming=True, run=run)
     assert str(error.value).endswith(expected)
 
 

@@ -41,7 +41,8 @@ def test_an_exported_component_has_its_vocabulary_and_initializes_a_run(english_
     )
     assert names == ["encoder.de"]
     assert part.choose_checkpoints("best")[0].components == ["encoder.de"]
-    assert [path.name for path in (part.path / "vocabulary").iterdir()] == ["de.model"]
+    files = sorted(path.name for path in (part.path / "vocabulary").iterdir())
+    assert files == ["checksums.json", "de.model"]
 
     run = tiny_run(tmp_path, "started", initialize={"encoder.de": str(part.path)})
     trainer = make_trainer(run)
@@ -75,7 +76,7 @@ def test_a_shared_component_has_the_vocabularies_of_all_its_languages(tmp_path):
     train(run)
     part, _ = export(run, tmp_path / "part", checkpoint="last", components=["encoder.west"])
     files = sorted(path.name for path in (part.path / "vocabulary").iterdir())
-    assert files == ["de.model", "fr.model"]
+    assert files == ["checksums.json", "de.model", "fr.model"]
 
 
 def test_an_unknown_component_is_an_error_and_leaves_no_folder(english_german, tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.core.errors import CheckpointError
+from polyglot.core.stored_json import read_json
 
 Rules = Mapping[str, str]
 """Translations of acronyms."""
@@ -27,7 +28,7 @@ class Dictionary:
     def load(cls, path: Path) -> Dictionary:
         """Load a dictionary. Raises CheckpointError if the file is not one."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             names = _parse_names(values["names"])
             acronyms = _parse_acronyms(values["acronyms"])
         except OSError as error:
