@@ -76,7 +76,8 @@ HEAD = """\
 
 This page is generated from the classes that read the keys: `python docs/configuration.py`.
 `polyglot show NAME` prints a configuration with every default filled in. `key=value` on the
-command line of `polyglot train` replaces a value of the file; dots separate the levels:
+command line of `polyglot train` replaces a value of the file, `key+=value` appends to a list; dots
+separate the levels:
 `model.encoder.size=256`, `data.train.0.weight=2`, `schedule.pairs="[de-en, en-*]"`.
 
 A component is written as its name alone, or as a mapping with `type` and the settings that differ

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.core.console import stderr_console
+from polyglot.core.score_tables import NO_VALUE
 
 if TYPE_CHECKING:
+    from polyglot.core.tables import FoldedTable
     from polyglot.experiments import Experiment
     from polyglot.experiments.results import Results
     from polyglot.experiments.runs import ExperimentRun
@@ -148,14 +149,15 @@ def _state(run: ExperimentRun) -> str:
     return shlex.join(["polyglot", "train", *run.arguments])
 
 
-def _plan_table(experiment: Experiment, runs: list[ExperimentRun]) -> Table:
+def _plan_table(experiment: Experiment, runs: list[ExperimentRun]) -> FoldedTable:
     """Numbers of runs, updates and parameters by system.
 
     The numbers of parameters assume vocabularies of the configured size, their maximum.
     """
+    from polyglot.core.tables import FoldedTable
     from polyglot.experiments.systems import systems_of
 
-    table = Table(
+    table = FoldedTable(
         "system",
         "runs",
         "complete",
@@ -183,8 +185,15 @@ def _plan_table(experiment: Experiment, runs: list[ExperimentRun]) -> Table:
 def _run_columns(runs: list[ExperimentRun]) -> list[str]:
     """Numbers of runs, of complete runs, and of updates."""
     complete = sum(run.is_complete for run in runs)
-    steps = sum(run.config.training.steps for run in runs if run.config)
-    return [f"{len(runs):,}", f"{complete:,}", f"{steps:,}"]
+    return [f"{len(runs):,}", f"{complete:,}", _planned_steps(runs)]
+
+
+def _planned_steps(runs: list[ExperimentRun]) -> str:
+    """Number of updates of all runs that are trained; a dash if one has its length in epochs."""
+    steps = [run.config.training.steps for run in runs if run.config]
+    if None in steps:
+        return NO_VALUE
+    return f"{sum(steps):,}"
 
 
 def _parameter_count(runs: list[ExperimentRun]) -> str:

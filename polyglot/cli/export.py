@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -11,14 +13,19 @@ from polyglot.cli import completion
 from polyglot.cli.app import command, logger
 from polyglot.cli.parameters import Checkpoint, DryRun, Overrides, RunPath
 from polyglot.cli.training import show_plan, train_run
+from polyglot.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
+
+VOCABULARY_SECTIONS = ("languages", "data", "text", "vocabulary", "sharing")
+"""Sections of a configuration that the sizes of the vocabularies depend on."""
 
 
 @command(
     "polyglot add-language runs/phrasebook cs training.steps=1000",
     "polyglot add-language runs/west fi --with en --free bridge",
+    "polyglot add-language runs/west fi --data finnish.yaml",
     name="add-language",
 )
 def add_language(
@@ -27,18 +34,26 @@ def add_language(
         str,
         typer.Argument(
             metavar="LANGUAGE",
-            help="The new language, such as fi. The corpora of the run contain it, "
-            "or data.train=… names others.",
+            help="The new language, such as fi.",
         ),
     ],
     overrides: Overrides = None,
+    data: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="A YAML file with the text of the new language: train, monolingual, valid, test. "
+            "The corpora of the run are then not needed. Default: the corpora of the run.",
+        ),
+    ] = None,
     partners: Annotated[
         Optional[list[str]],
         typer.Option(
             "--with",
             metavar="LANGUAGE",
             help="Train pairs with this language, in both directions. Can be repeated. "
-            "Default: all languages of the run.",
+            "Default: all languages that the new one has text with.",
             autocompletion=completion.languages,
         ),
     ] = None,
@@ -57,7 +72,7 @@ def add_language(
 
     The components of the run stay frozen, so its translations do not change.
     """
-    from polyglot.runs.add_language import config_with_language
+    from polyglot.runs.add_language import check_text, config_with_language
     from polyglot.runs.run import Run
 
     config = config_with_language(
@@ -67,9 +82,16 @@ def add_language(
         partners=partners or (),
         free=free or (),
         checkpoint=checkpoint,
+        data_file=data,
     )
+    new_run = Run.for_config(config)
+    if not dry_run:
+        new_run.check_new()
+    check_text(config, language)
+    tasks = ", ".join(task.name for task in config.tasks)
+    logger.info(f"training {tasks}; {len(config.freeze)} components of {run} stay as they are")
     if dry_run:
-        show_plan(Run.for_config(config))
+        show_plan(new_run)
         return
     train_run(Run.create(config))
 
@@ -131,7 +153,8 @@ def export(
 
 
 @command(
-    "polyglot match phrasebook --parameters-of 5_000_000",
+    "polyglot match phrasebook --parameters 12M",
+    "polyglot match phrasebook model.encoder.layers=2 --parameters 5_000_000",
     "polyglot match shared.yaml --parameters-of runs/phrasebook",
 )
 def match(
@@ -143,52 +166,77 @@ def match(
             autocompletion=completion.configurations,
         ),
     ],
+    overrides: Overrides = None,
+    parameters: Annotated[
+        Optional[str],
+        typer.Option(
+            "--parameters",
+            metavar="NUMBER",
+            help="The number of parameters to match, such as 12M, 800k, 1.5B or 5_000_000.",
+        ),
+    ] = None,
     reference: Annotated[
-        str,
+        Optional[str],
         typer.Option(
             "--parameters-of",
-            metavar="CONFIG|RUN|NUMBER",
-            help="The model, or the number of parameters, to match.",
+            metavar="CONFIG|RUN",
+            help="The model whose number of parameters to match.",
             autocompletion=completion.configurations,
         ),
-    ],
+    ] = None,
 ) -> None:
-    """Find widths that give a model as many parameters as another, within one percent.
+    """Find widths that give a model a number of parameters, within one percent.
 
-    The widths are printed as overrides for `train`.
+    The widths are printed as overrides for `train`, after those of this command.
     """
-    from polyglot.training.parameter_matching import count_model_parameters, match_parameters
+    from polyglot.training.parameter_matching import (
+        count_model_parameters,
+        match_parameters,
+        parse_parameter_count,
+    )
 
-    config, sizes = _load_with_vocabulary_sizes(name)
-    if reference.replace("_", "").isdigit():
-        target = int(reference)
+    if (parameters is None) == (reference is None):
+        raise ConfigError(
+            "match needs either --parameters, such as --parameters 12M, or --parameters-of CONFIG"
+        )
+    config, sizes = _load_with_vocabulary_sizes(name, overrides or ())
+    number = parameters or reference
+    if parameters or reference.replace("_", "").isdigit():
+        target = parse_parameter_count(number)
     else:
-        reference_config, reference_sizes = _load_with_vocabulary_sizes(reference)
+        reference_config, reference_sizes = _load_with_vocabulary_sizes(reference, ())
         target = count_model_parameters(reference_config, reference_config.model, reference_sizes)
 
     result = match_parameters(config, sizes, target)
     difference = result.parameters / target - 1
     logger.info(f"{result.parameters:,} parameters for {target:,}: {difference:+.2%}")
-    print(*(f"{key}={value}" for key, value in result.settings.items()))
+    settings = [f"{key}={value}" for key, value in result.settings.items()]
+    print(*map(shlex.quote, overrides or ()), *settings)
 
 
-def _load_with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
+def _load_with_vocabulary_sizes(
+    name: str,
+    overrides: Sequence[str],
+) -> tuple[Config, dict[str, int]]:
     """Load a configuration with the sizes of its vocabularies.
 
     The sizes are those of the run, or those that the training text would give.
     """
     from polyglot.config.loading import load_config
+    from polyglot.config.overrides import override_key
     from polyglot.runs.run import Run
     from polyglot.training.dry_run import plan_training
 
-    if Path(name).is_dir():
-        run = Run.open(name)
-        if run.vocabularies:
-            sizes = {language: len(words) for language, words in run.vocabularies.items()}
-            return run.config, sizes
-        config = run.config
-    else:
-        config = load_config(name)
+    if not Path(name).is_dir():
+        plan = plan_training(load_config(name, overrides))
+        return plan.config, plan.vocabulary_sizes
+
+    run = Run.open(name)
+    config = load_config(run.config_file, overrides) if overrides else run.config
+    changed_sections = {override_key(override).partition(".")[0] for override in overrides}
+    if run.vocabularies and changed_sections.isdisjoint(VOCABULARY_SECTIONS):
+        sizes = {language: len(words) for language, words in run.vocabularies.items()}
+        return config, sizes
     plan = plan_training(config)
     return plan.config, plan.vocabulary_sizes
 

@@ -36,6 +36,7 @@ def consistency_problems(config: Config) -> Iterator[Problem]:
 
     yield from _validation_problems(config)
     yield from _streamed_held_out_text(config)
+    yield from _epochs_of_streamed_text(config)
     yield from _placement_problems(config)
     yield from _search_problems(config)
     if config.search.select and config.search.select_by == "prediction":
@@ -196,6 +197,21 @@ def _streamed_held_out_text(config: Config) -> Iterator[Problem]:
                     ("data", part, number, "streaming"),
                     "held-out text is not streamed; leave it out",
                 )
+
+
+def _epochs_of_streamed_text(config: Config) -> Iterator[Problem]:
+    """Yield `training.epochs` if some training text is streamed: its length is not known."""
+    if not config.data or getattr(config.training, "epochs", None) is None:
+        return
+    for number, corpus in enumerate(config.data.train):
+        if getattr(corpus, "streaming", False):
+            yield Problem(
+                ("training", "epochs"),
+                "needs the number of sentences of each task, which is not known for streamed text "
+                f"(data.train.{number}); write training.steps in its place",
+                related=(("data", "train"),),
+            )
+            return
 
 
 def _placement_problems(config: Config) -> Iterator[Problem]:

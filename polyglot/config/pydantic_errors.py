@@ -194,6 +194,14 @@ def _locate(location: Sequence[Any], model: type[BaseModel]) -> tuple[KeyPath, l
     return tuple(path), parents
 
 
+def types_at(path: Sequence[Any], model: type[BaseModel]) -> list[Any]:
+    """Return all types that the value at a path of keys may have; empty if there is no such key."""
+    kinds: list[Any] = [model]
+    for key in path:
+        kinds = _types_at(key, kinds)
+    return kinds
+
+
 def _types_at(key: Any, parents: Sequence[Any]) -> list[Any]:
     """Return all types of the values that a key may have in any of the parents."""
     kinds: list[Any] = []

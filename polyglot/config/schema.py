@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import ComponentConfig, HomePath
 from polyglot.core.yaml import dump_yaml
 from polyglot.data.batching import BatchingConfig
@@ -92,11 +93,18 @@ class CheckpointConfig(ComponentConfig):
     """Number of newest checkpoints to keep; the best one is kept too."""
 
 
+LENGTH_KEYS = ("steps", "epochs")
+"""Keys of `training` that give the length of a run; a user sets exactly one of them."""
+
+
 class TrainingConfig(ComponentConfig):
     """Settings of the training loop."""
 
-    steps: int = Field(ge=1)
-    """Number of updates of the whole run."""
+    steps: int | None = Field(None, ge=1)
+    """Number of updates of the whole run; required without `epochs`."""
+    epochs: float | None = Field(None, gt=0)
+    """Length of the run in epochs, in place of `steps`. In an epoch, as many sentence pairs are
+    drawn as all tasks have together; copies count as tasks."""
     clip_norm: float | None = Field(5.0, gt=0)
     """Largest global norm of the gradients of the trained components; null for no clipping."""
     precision: Literal["no", "bf16", "fp16"] = "no"
@@ -107,6 +115,14 @@ class TrainingConfig(ComponentConfig):
     """Interval and number of checkpoints."""
     trackers: list[Literal["tensorboard", "wandb", "mlflow", "comet_ml", "aim", "clearml"]] = []
     """Experiment trackers, through accelerate; each needs its own package."""
+
+    @model_validator(mode="after")
+    def _check_length(self) -> TrainingConfig:
+        """Require a length. A stored configuration may have both, and `steps` counts."""
+        if self.steps is None and self.epochs is None:
+            message = "missing; it has no default: write steps, or epochs in its place"
+            raise InvalidSettings([Problem(("steps",), message)])
+        return self
 
 
 class ValidationConfig(ComponentConfig):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def evaluate(
     *,
     test_set: str | None = None,
     folder: Path | None = None,
+    other_folders: Iterable[Path] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> ScoreMatrix:
     """Translate and score all directions of a protocol.
@@ -51,7 +53,8 @@ def evaluate(
     test_set: one of a protocol with several test sets; by default the first.
     folder: where the matrix will be saved. Each direction is stored there as soon as it is
     finished, and is used again if parameters, text and settings are the same. An earlier matrix
-    stays until the new one is saved.
+    stays until the new one is saved. other_folders: with more results of the run, whose
+    translations are used again, too.
 
     Texts and tokenizers are checked before the first sentence is translated.
     Raises ConfigError, DataError and CheckpointError.
@@ -69,7 +72,7 @@ def evaluate(
     # Find the directions that were translated before.
     cache = ResultsCache(folder)
     keys = cache_keys(plan, text, run, translator)
-    cached = _recall(cache, keys)
+    cached = _recall(cache, keys, other_folders)
     _begin(cache, cached, text)
 
     # Score these, then translate and score the others.
@@ -94,14 +97,34 @@ def evaluate(
     return _assemble(plan, text, results, checkpoint=checkpoint, provenance=provenance)
 
 
-def _recall(cache: ResultsCache, keys: Mapping[Route, CacheKeys]) -> dict[Route, CachedResult]:
-    """Read the routes that the folder already has."""
+def _recall(
+    cache: ResultsCache,
+    keys: Mapping[Route, CacheKeys],
+    other_folders: Iterable[Path],
+) -> dict[Route, CachedResult]:
+    """Read the routes that the folder already has, and translations of other folders."""
+    other_caches = [ResultsCache(folder) for folder in other_folders if folder != cache.folder]
     cached = {}
     for route, route_keys in keys.items():
         result = cache.recall(route.name, route_keys)
+        if result is None:
+            result = _recall_translation(other_caches, route, route_keys)
         if result is not None:
             cached[route] = result
     return cached
+
+
+def _recall_translation(
+    caches: Iterable[ResultsCache],
+    route: Route,
+    keys: CacheKeys,
+) -> CachedResult | None:
+    """Read the translation of a route from one of several folders; its scores are made anew."""
+    for cache in caches:
+        result = cache.recall(route.name, keys)
+        if result is not None:
+            return replace(result, cell=None, finished=True)
+    return None
 
 
 def _stored_cell(result: CachedResult) -> Cell | None:

@@ -99,9 +99,11 @@ class ExperimentRun:
 def _comparable_settings(config: Config) -> dict[str, str]:
     """All settings by key, with the name of the central language in the pairs of the schedule.
 
-    Runs of older versions store `en-*`, where the same schedule now has `{center}-*`.
+    A run with its length in epochs stores the number of steps too, which is not compared. Runs of older versions store `en-*`, where the same schedule now has `{center}-*`.
     """
     settings = dict(flatten_settings(config.model_dump(mode="json")))
+    if config.training.epochs is not None:
+        settings.pop("training.steps")
     for key, value in settings.items():
         if key.startswith("schedule."):
             settings[key] = value.replace(CENTER, config.schedule.center)

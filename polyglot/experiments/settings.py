@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from polyglot.config.overrides import override_key
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig
 from polyglot.evaluation.references import ReferenceName
@@ -39,7 +40,7 @@ def _check_not_empty(values: list[Any]) -> list[Any]:
 def _check_overrides(overrides: list[str]) -> list[str]:
     """Raise ValueError for keys that the experiment sets itself."""
     for override in overrides:
-        key = override.partition("=")[0]
+        key = override_key(override)
         if key in RESERVED_KEYS:
             raise ValueError(
                 f"{override}: the experiment sets {key} of every run itself; leave it out"

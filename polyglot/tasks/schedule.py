@@ -124,16 +124,20 @@ class Schedule:
         active_pairs = set().union(*phases)
         return [task for task in tasks if task.pair in active_pairs]
 
-    def untrained_tasks(self, *, steps: int) -> list[Task]:
-        """Return the tasks that may not train at any of the first `steps` steps."""
-        boundaries = {0}  # the active tasks change only where a phase begins or ends
+    @property
+    def boundaries(self) -> list[int]:
+        """Step 0, and the steps at which a phase begins or ends: only there the tasks change."""
+        boundaries = {0}
         for phase, _ in self._phases:
             boundaries.add(phase.from_step)
             if phase.until_step is not None:
                 boundaries.add(phase.until_step)
+        return sorted(boundaries)
 
+    def untrained_tasks(self, *, steps: int) -> list[Task]:
+        """Return the tasks that may not train at any of the first `steps` steps."""
         trained: set[Task] = set()
-        for step in boundaries:
+        for step in self.boundaries:
             if step < steps or step == 0:
                 active = self.active(step)
                 trained.update(active)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,9 @@ LARGEST_FACTOR = 64.0
 SEARCH_STEPS = 14
 """steps of the bisection; after them the factor is known to about 0.05 %"""
 
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9}
+"""Factors of the letters behind a number of parameters"""
+
 Settings = dict[str, Any]
 
 
@@ -38,6 +42,20 @@ class ParameterMatch:
     settings: dict[str, int]
     """changed settings by key, such as `model.encoder.size`"""
     parameters: int
+
+
+def parse_parameter_count(text: str) -> int:
+    """Read a number of parameters: `12M`, `1.5B`, `800k`, `5_000_000` or `5,000,000`.
+
+    Raises ConfigError for any other text.
+    """
+    match = re.fullmatch(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmMbBgG]?)", text.strip())
+    if not match:
+        raise ConfigError(
+            f"--parameters: found {text!r}; write a number, such as 12M, 800k, 1.5B or 5_000_000"
+        )
+    digits = match[1].replace("_", "").replace(",", "")
+    return round(float(digits) * UNITS[match[2].lower()])
 
 
 def match_parameters(

@@ -27,7 +27,12 @@ from polyglot.training.warm_start import open_initial_runs
 logger = logging.getLogger("polyglot")
 
 
-def preflight(config: Config, *, resuming: bool = False, run: Run | None = None) -> Corpora:
+def check_and_open_corpora(
+    config: Config,
+    *,
+    resuming: bool = False,
+    run: Run | None = None,
+) -> Corpora:
     """Check everything that a run needs on this machine; returns its training text.
 
     Warns about languages without test text, unknown language codes and missing tokenizers.
@@ -38,7 +43,7 @@ def preflight(config: Config, *, resuming: bool = False, run: Run | None = None)
     train = _corpora(config, config.data.train, run)
     held_out = _held_out_corpora(config, run)
     machine_problems = _machine_problems(config, resuming=resuming)
-    text_problems = _text_problems(train, held_out)
+    text_problems = _text_problems(train, held_out, config)
     if machine_problems:
         raise ConfigError(
             machine_problems + as_problems(text_problems),
@@ -50,7 +55,7 @@ def preflight(config: Config, *, resuming: bool = False, run: Run | None = None)
 
     if config.data.test:
         held_out["test"].check_any(directions(config))
-        for message in held_out["test"].missing_languages():
+        for message in held_out["test"].missing_languages(trained_languages(config)):
             logger.warning(
                 f"data.test: {message}; directions with that language will have no score"
             )
@@ -67,11 +72,13 @@ def preflight_problems(config: Config) -> list[Problem]:
     """Problems of a new run on this machine that can be found without reading much text."""
     train = _corpora(config, config.data.train)
     machine_problems = _machine_problems(config, resuming=False)
-    text_problems = as_problems(_text_problems(train, _held_out_corpora(config)))
-    missing = train.missing_languages()
+    text_problems = as_problems(_text_problems(train, _held_out_corpora(config), config))
+    missing = train.missing_languages(trained_languages(config))
     problems = machine_problems
     for problem in text_problems:
-        if problem.message in missing:  # a corpus that is invalid itself may have the language
+        if problem.message in missing:
+            # The language may be in a training corpus that has a problem of its own. So this
+            # problem is shown only if `data.train` has no other.
             problem = replace(problem, related=(("data", "train"),))
         problems.append(problem)
     return problems
@@ -83,7 +90,7 @@ def load_training_corpora(config: Config) -> Corpora:
     Raises DataError with all problems that can be found without reading much text.
     """
     train = _corpora(config, config.data.train)
-    problems = train.check()
+    problems = train.check(trained_languages(config))
     if problems:
         raise DataError("\n".join(problems))
     _log_ignored(train)
@@ -99,6 +106,18 @@ def tokenizer_messages(config: Config) -> list[str]:
         pairs += directions(config)
     targets = dict.fromkeys(pair.target for pair in pairs)
     return fallback_messages(Scorer(Measure("bleu"), target=target) for target in targets)
+
+
+def trained_languages(config: Config) -> set[str]:
+    """Languages that need text: all, except those that only an earlier run trained."""
+    before = set()
+    for name in config.trained_before:
+        pair = LanguagePair.parse(name)
+        before |= {pair.source, pair.target}
+    trained = set(config.languages) - before
+    for task in config.tasks:
+        trained |= {task.source, task.target}
+    return trained
 
 
 def directions(config: Config) -> list[LanguagePair]:
@@ -141,9 +160,13 @@ def _supports_precision(precision: str, device: str) -> bool:
     return True
 
 
-def _text_problems(train: Corpora, held_out: Mapping[str, Corpora]) -> list[str]:
+def _text_problems(
+    train: Corpora,
+    held_out: Mapping[str, Corpora],
+    config: Config,
+) -> list[str]:
     """Problems of all texts, each once; held-out text may lack languages but must be readable."""
-    train_problems = train.check()
+    train_problems = train.check(trained_languages(config))
     problems = dict.fromkeys(train_problems)
     mentioned = set(train_problems)
     for part, corpora in held_out.items():

@@ -53,7 +53,8 @@ def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
             f"optimizer.type={state['optimizer']}, or start a new run from these components with "
             "`initialize`"
         )
-    if state["progress"]["step"] > steps:
+    # The number of steps is unknown here if the command line sets training.epochs.
+    if steps is not None and state["progress"]["step"] > steps:
         raise CheckpointError(
             f"{checkpoint.path}: the run is already past training.steps {steps}; "
             "choose a larger number of steps"
@@ -119,7 +120,7 @@ def _processes_in_words(process_count: int) -> str:
 
 @dataclass(frozen=True)
 class StreamChanges:
-    """Tasks, by name, whose text is not read exactly as before the checkpoint."""
+    """Names of tasks whose text is streamed, is read again, or has changed."""
 
     streamed: Sequence[str] = ()
     """tasks with streamed text, changed or not"""
@@ -159,42 +160,40 @@ def resume_warnings(
 def validation_warning(
     progress: Mapping[str, Any],
     stored: Mapping[str, Any] | None,
-    present: Mapping[str, Any] | None,
+    current: Mapping[str, Any] | None,
 ) -> str | None:
-    """Sentence about another validation than at the checkpoint; None if the results compare.
+    """Message if the validation has changed; None if its results can be compared with the old ones.
 
-    progress: that of the checkpoint. stored, present: criterion and fingerprints of the text by
+    progress: that of the checkpoint. stored, current: criterion and fingerprints of the text by
     pair; None for a run without validation text, and in older checkpoints.
     """
-    if not stored or not present or stored == present:
+    if not stored or not current or stored == current:
         return None
 
     changes = []
     old_texts = stored["texts"]
-    new_texts = present["texts"]
-    if stored["by"] != present["by"]:
-        changes.append(f"validation.best_by was {stored['by']} and is {present['by']}")
+    new_texts = current["texts"]
+    if stored["by"] != current["by"]:
+        changes.append(f"validation.best_by was {stored['by']} and is {current['by']}")
     else:
         added = [pair for pair in new_texts if pair not in old_texts]
         removed = [pair for pair in old_texts if pair not in new_texts]
-        changed = [
-            pair for pair in new_texts if new_texts[pair] != old_texts.get(pair, new_texts[pair])
-        ]
+        changed = []
+        for pair in old_texts:
+            if pair in new_texts and new_texts[pair] != old_texts[pair]:
+                changed.append(pair)
         if changed:
             changes.append(f"the validation text of {abbreviate(changed)} has changed")
         if added:
             changes.append(f"the validation has new pairs: {abbreviate(added)}")
         if removed:
             changes.append(f"the validation is without {abbreviate(removed)}")
-    if not changes:  # the same in another order
-        return None
-
-    sentence = f"{' and '.join(changes)} since this checkpoint; other validation starts anew: "
+    listed_changes = " and ".join(changes)
     best = progress.get("best")
     if not best:
-        return f"{sentence}patience counts from here"
+        return f"{listed_changes} since this checkpoint; patience counts from here"
     return (
-        f"{sentence}patience counts from here, and {best['by']} {best['value']:.3f} of step "
+        f"{listed_changes} since this checkpoint; patience counts from here, and {best['by']} {best['value']:.3f} of step "
         f"{best['step']} is not compared with it; that checkpoint stays the best one until the "
         "next validation"
     )

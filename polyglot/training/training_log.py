@@ -63,6 +63,39 @@ class LogWindow:
         }
 
 
+class RemainingTime:
+    """Estimate of the time until the last step, from the clock of the processor only.
+
+    A step takes as long as those of the present window; validations and checkpoints add what they
+    took in a step on average since this start of the run.
+    """
+
+    def __init__(self, *, steps: int, start: int, seconds: float) -> None:
+        """start, seconds: steps and training time before this start of the run."""
+        self._steps = steps
+        self._first_step = start
+        self._first_seconds = seconds
+        self._started = time.perf_counter()
+
+    def estimate(self, step: int, *, seconds: float, steps_per_second: float) -> float:
+        """Return the remaining seconds after a step. seconds: training time until now."""
+        elapsed = time.perf_counter() - self._started
+        other_time = max(0.0, elapsed - (seconds - self._first_seconds))
+        per_step = 1 / steps_per_second + other_time / (step - self._first_step)
+        return (self._steps - step) * per_step
+
+
+def format_duration(seconds: float) -> str:
+    """`1:02:03`; with days, `2 d 1:02:03`."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    clock = f"{hour}:{minute:02}:{second:02}"
+    if days:
+        return f"{days} d {clock}"
+    return clock
+
+
 def start_trackers(accelerator: Accelerator) -> None:
     """Start the trackers of the accelerator, to which the log sends its numbers.
 
@@ -96,6 +129,7 @@ class TrainingLog(AbstractContextManager):
         self.accelerator = accelerator
         self.is_main = accelerator.is_main_process
         self.window = LogWindow(seconds)
+        self.remaining = RemainingTime(steps=steps, start=start, seconds=seconds)
         self.bar = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(),
@@ -132,6 +166,12 @@ class TrainingLog(AbstractContextManager):
         summary = self.window.summary(seconds)
         summary.update(values)
         summary["seconds"] = round(seconds, 2)
+        remaining = self.remaining.estimate(
+            step,
+            seconds=seconds,
+            steps_per_second=summary["steps_per_second"],
+        )
+        summary["remaining_seconds"] = round(remaining, 1)
         self.window = LogWindow(seconds)
 
         losses = []
@@ -144,8 +184,11 @@ class TrainingLog(AbstractContextManager):
 
         shown = task_losses if len(losses) <= LISTED_TASKS else mean_loss
         self.bar.update(self.bar_row, state=f"{speed} · {shown}")
+        parts = [f"step {step}", mean_loss, speed, task_losses]
+        if remaining:
+            parts.insert(-1, f"{format_duration(remaining)} left")
         self.write(
-            f"step {step} · {mean_loss} · {speed} · {task_losses}",
+            " · ".join(parts),
             step=step,
             kind="training",
             **summary,

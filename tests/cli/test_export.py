@@ -63,14 +63,36 @@ def test_matched_configuration_has_the_number_of_parameters(folder, polyglot):
     assert "parameters for 12,000: " in result.errors
     overrides = result.output.split()
     plan = polyglot("train", "mine.yaml", *overrides, "run=runs/matched", "--dry-run").output
-    totals = [line for line in plan.splitlines() if "│ all " in line]
-    parameters = int(totals[0].split("│")[2].replace(",", ""))
+    totals = [line for line in plan.splitlines() if line.startswith(" all ")]
+    parameters = int(totals[0].split()[1].replace(",", ""))
     assert parameters == pytest.approx(12_000, rel=0.01)
 
 
 def test_match_with_a_model_of_the_same_size_changes_nothing(folder, polyglot):
     result = polyglot("match", "mine.yaml", "--parameters-of", "runs/mine")
     assert (result.status, result.output) == (0, "\n")
+
+
+def test_match_with_overrides_and_a_number(folder, polyglot):
+    more = ("model.encoder.layers=2", "data.train+=[]")
+    for name in ("mine.yaml", "runs/mine"):
+        result = polyglot("match", name, *more, "--parameters", "13k")
+        assert result.status == 0, result.errors
+        assert "parameters for 13,000: " in result.errors
+        assert result.output.startswith("model.encoder.layers=2 'data.train+=[]' model.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "match needs either --parameters, such as --parameters 12M, or --parameters-of"),
+        (("--parameters", "9k", "--parameters-of", "mine.yaml"), "match needs either"),
+        (("--parameters", "lots"), "--parameters: found 'lots'; write a number, such as 12M"),
+        (("model.encoder.size+=2", "--parameters", "9k"), "model.encoder.size: += appends to a"),
+    ],
+)
+def test_match_that_cannot_be_meant(options, message, folder, polyglot):
+    assert message in polyglot.refuses("match", "mine.yaml", *options)
 
 
 def test_number_of_parameters_that_no_width_has(folder, polyglot):

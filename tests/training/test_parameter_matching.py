@@ -6,7 +6,11 @@ import pytest
 
 from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
-from polyglot.training.parameter_matching import count_model_parameters, match_parameters
+from polyglot.training.parameter_matching import (
+    count_model_parameters,
+    match_parameters,
+    parse_parameter_count,
+)
 from tests.builders.runs import tiny_settings
 
 TRANSFORMER = {"type": "transformer", "size": 64, "heads": 8, "layers": 2, "feed_forward": 128}
@@ -69,3 +73,24 @@ def test_a_number_that_no_width_gives_is_an_error(tmp_path):
     )
     with pytest.raises(ConfigError, match=message):
         match_parameters(model_config(tmp_path, MODELS["recurrent"]), SIZES, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12M", 12_000_000),
+        ("1.5b", 1_500_000_000),
+        ("800k", 800_000),
+        ("5_000_000", 5_000_000),
+        ("5,000,000", 5_000_000),
+        ("0.5 M", 500_000),
+    ],
+)
+def test_numbers_of_parameters_as_people_write_them(text, number):
+    assert parse_parameter_count(text) == number
+
+
+@pytest.mark.parametrize("text", ["many", "", "-5M", "12MB", "1e6", "M", "1.2.3"])
+def test_texts_that_are_no_number_of_parameters(text):
+    with pytest.raises(ConfigError, match="--parameters: found .*; write a number, such as 12M"):
+        parse_parameter_count(text)

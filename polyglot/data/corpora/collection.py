@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,14 +49,15 @@ class Corpora:
             corpus = CORPORA.build(config, folder=Path(folder), languages=self.languages)
             self._corpora.append(corpus)
 
-    def check(self) -> list[str]:
+    def check(self, languages: Collection[str] | None = None) -> list[str]:
         """All problems that show without reading the whole text, each once.
 
-        A corpus whose pattern matches no file may be the one that has a missing language.
+        languages: those that need text; by default all. A corpus whose pattern matches no file may
+        be the one that has a missing language.
         """
         problems = self.problems()
         if not any(corpus.has_no_file for corpus in self._corpora):
-            problems += self.missing_languages()
+            problems += self.missing_languages(languages)
         return list(dict.fromkeys(problems))
 
     def problems(self) -> list[str]:
@@ -64,11 +67,14 @@ class Corpora:
             problems += corpus.problems()
         return problems
 
-    def missing_languages(self) -> list[str]:
+    def missing_languages(self, languages: Collection[str] | None = None) -> list[str]:
         """Messages for languages without text in any corpus.
 
-        They are a problem for training, but not for validation or test text.
+        languages: those that need text; by default all. Without text, they are a problem for
+        training, but not for validation or test text.
         """
+        if languages is None:
+            languages = self.languages
         with_text = set()
         for corpus in self._corpora:
             if not corpus.problems():
@@ -76,7 +82,7 @@ class Corpora:
 
         messages = []
         for language in self.languages:
-            if language in with_text:
+            if language in with_text or language not in languages:
                 continue
             for corpus in self._corpora:
                 missing = corpus.missing_languages()
@@ -97,6 +103,13 @@ class Corpora:
                 )
         return messages
 
+    def other_languages(self) -> list[str]:
+        """Languages that the settings of the corpora name but the run does not have."""
+        languages: dict[str, None] = {}  # in order, each once
+        for corpus in self._corpora:
+            languages |= dict.fromkeys(corpus.ignored_languages())
+        return list(languages)
+
     def check_any(self, pairs: Collection[LanguagePair]) -> None:
         """Raise DataError if none of the pairs has text; validation and test text may lack some."""
         if self.pairs() & set(pairs):
@@ -105,9 +118,18 @@ class Corpora:
         problems = self.check() or [f"no text for any of {names}"]
         raise DataError("\n".join(problems))
 
-    def pairs(self) -> set[LanguagePair]:
+    def pairs(self) -> AbstractSet[LanguagePair]:
         """Language pairs with text in at least one corpus."""
-        return set().union(*(corpus.served_pairs() for corpus in self._corpora))
+        return self._pairs
+
+    @cached_property
+    def _pairs(self) -> frozenset[LanguagePair]:
+        return frozenset().union(*self._served_pairs)
+
+    @cached_property
+    def _served_pairs(self) -> list[set[LanguagePair]]:
+        """Language pairs that each corpus is used for; 10,000 with 100 languages."""
+        return [corpus.served_pairs() for corpus in self._corpora]
 
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
         """Cached text of a pair, by corpus. Raises DataError if no corpus has text for it."""
@@ -126,7 +148,10 @@ class Corpora:
 
     def is_streamed(self, pair: LanguagePair) -> bool:
         """True if at least one corpus with text for the pair is streamed."""
-        return any(corpus.is_streamed for corpus in self._corpora if pair in corpus.served_pairs())
+        for corpus, pairs in zip(self._corpora, self._served_pairs, strict=True):
+            if corpus.is_streamed and pair in pairs:
+                return True
+        return False
 
     def streamed(self, pair: LanguagePair) -> list[StreamedText]:
         """Text of a pair to be streamed, by corpus. Raises DataError if no corpus has any."""
@@ -151,13 +176,16 @@ class Corpora:
     def sentences(self, language: str) -> Iterator[str]:
         """Yield all text of a language, each file once; of streamed corpora the first sentences."""
         copy = LanguagePair(language, language)
-        for corpus in self._corpora:
-            if copy in corpus.served_pairs():
+        for corpus, pairs in zip(self._corpora, self._served_pairs, strict=True):
+            if copy in pairs:
                 for sentence, _ in self._corpus_lines(corpus, copy):
                     yield sentence
 
     def _corpora_with(self, pair: LanguagePair) -> list[Corpus]:
-        corpora = [corpus for corpus in self._corpora if pair in corpus.served_pairs()]
+        corpora = []
+        for corpus, served_pairs in zip(self._corpora, self._served_pairs, strict=True):
+            if pair in served_pairs:
+                corpora.append(corpus)
         if not corpora:
             pairs = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(
