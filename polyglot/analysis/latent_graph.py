@@ -83,10 +83,9 @@ def graph_page(
         example_sentences = split_into_pieces(translator, lines, language)
         example_graphs = graphs_of(translator, language, example_sentences)
     else:
-        short = [graph for graph in graphs if len(graph.heads) <= LONGEST_DEFAULT_EXAMPLE]
-        example_graphs = short[-DEFAULT_EXAMPLES:]
+        example_graphs = default_examples(graphs)
 
-    values = _statistics(graphs)
+    values = graph_statistics(graphs)
     values["graphs"] = list(map(_example_values, example_graphs))
     pictures = {}
     for graph in example_graphs:
@@ -119,11 +118,23 @@ def graphs_of(
     return graphs
 
 
+def default_examples(graphs: Sequence[Graph]) -> list[Graph]:
+    """Return the graphs for pictures if the user names no sentence: the shortest of a text."""
+    short = [graph for graph in graphs if len(graph.heads) <= LONGEST_DEFAULT_EXAMPLE]
+    return short[-DEFAULT_EXAMPLES:]
+
+
+def languages_with_graph(translator: Translator) -> list[str]:
+    """Return the languages whose encoder computes a graph from the sentence."""
+    languages = []
+    for language, encoder in translator.model.encoders.items():
+        if "latent_graph" in encoder.options and encoder.options["latent_graph"].is_latent:
+            languages.append(language)
+    return languages
+
+
 def _check_encoder(translator: Translator, language: str) -> None:
-    with_graph = []
-    for name, encoder in translator.model.encoders.items():
-        if "latent_graph" in encoder.options and encoder.options["latent_graph"].latent:
-            with_graph.append(name)
+    with_graph = languages_with_graph(translator)
     if language in with_graph:
         return
     hint = "no encoder of this run has one"
@@ -132,8 +143,8 @@ def _check_encoder(translator: Translator, language: str) -> None:
     raise ConfigError(f"graph: the encoder of {language} has no latent graph; {hint}")
 
 
-def _statistics(graphs: Sequence[Graph]) -> dict[str, Any]:
-    """Numbers of the tables, as in `page.json`."""
+def graph_statistics(graphs: Sequence[Graph]) -> dict[str, Any]:
+    """Return the numbers of the tables, as in `page.json`."""
     distances = _distances(graphs)
     entropies = _entropies(graphs)
     uniform_entropies = []
@@ -147,6 +158,7 @@ def _statistics(graphs: Sequence[Graph]) -> dict[str, Any]:
             "deviation": pstdev(entropies),
             "uniform": fmean(uniform_entropies),
         },
+        "sentence_entropy": _sentence_entropy(graphs),
         "attachment": attachment(graphs),
     }
 
@@ -167,6 +179,26 @@ def _entropies(graphs: Sequence[Graph]) -> list[float]:
         logarithms = numpy.log(numpy.clip(graph.heads, 1e-12, None))
         entropies += (-(graph.heads * logarithms).sum(axis=1)).tolist()
     return entropies
+
+
+def _sentence_entropy(graphs: Sequence[Graph]) -> dict[str, float]:
+    """Entropy of a sentence's heads divided by its length, over the sentences: table 4.
+
+    The words choose their heads independently, so the entropies of a sentence add up. `choices` is
+    exp(entropy): as many equally probable heads have this entropy.
+    """
+    entropies = []
+    uniform = []
+    for graph in graphs:
+        entropies.append(fmean(_entropies([graph])))
+        uniform.append(math.log(len(graph.heads) - 1))
+    return {
+        "mean": fmean(entropies),
+        "deviation": pstdev(entropies),
+        "choices": fmean(map(math.exp, entropies)),
+        "uniform": fmean(uniform),
+        "uniform_choices": fmean(map(math.exp, uniform)),
+    }
 
 
 def attachment(graphs: Sequence[Graph]) -> dict[str, Any]:
@@ -226,6 +258,7 @@ def _guesses(graph: Graph, word: int) -> dict[str, int]:
 def _tables(values: dict[str, Any]) -> list[Table]:
     distance = values["distance"]
     entropy = values["entropy"]
+    of_sentences = values["sentence_entropy"]
     rows = [
         [
             "distance to the most probable head, in pieces",
@@ -237,9 +270,22 @@ def _tables(values: dict[str, Any]) -> list[Table]:
             f"{entropy['mean']:.2f} ± {entropy['deviation']:.2f}",
             f"{entropy['uniform']:.2f}",
         ],
+        [
+            "entropy of a sentence divided by its length, in nats",
+            f"{of_sentences['mean']:.2f} ± {of_sentences['deviation']:.2f}",
+            f"{of_sentences['uniform']:.2f}",
+        ],
+        [
+            "equally probable heads with that entropy",
+            f"{of_sentences['choices']:.2f}",
+            f"{of_sentences['uniform_choices']:.2f}",
+        ],
     ]
-    head = ["", "mean ± standard deviation over pieces", "uniform graph"]
-    note = f"{values['sentences']} sentences."
+    head = ["", "mean ± standard deviation", "uniform graph"]
+    note = (
+        f"{values['sentences']} sentences. The deviations of the first two rows are over pieces, "
+        "the third is over sentences."
+    )
     tables = [Table("Distance and entropy", head, rows, note=note)]
     if values["attachment"]:
         tables.append(_attachment_table(values["attachment"]))
@@ -271,13 +317,18 @@ def _example_pictures(graph: Graph) -> dict[str, bytes]:
     """Head distributions as a matrix, and the most probable heads as arcs."""
     text = graph.sentence.text
     pieces = list(map(display, graph.sentence.pieces))
-    matrix = Panel("row: word, column: its head", graph.heads, pieces, pieces)
-
     shares = graph.heads.max(axis=1)
     heads: list[int | None] = []
     for head, share in zip(graph.most_probable_heads, shares):
         heads.append(head if share > 0 else None)
     return {
-        f"Heads: {text}": panels_png([matrix], title=text),
+        f"Heads: {text}": heads_png(graph, title=text),
         f"Arcs: {text}": arcs_png(pieces, heads, shares, title=text),
     }
+
+
+def heads_png(graph: Graph, *, title: str) -> bytes:
+    """Matrix of head distributions: figure 2 of the paper."""
+    pieces = list(map(display, graph.sentence.pieces))
+    matrix = Panel("row: word, column: its head", graph.heads, pieces, pieces)
+    return panels_png([matrix], title=title)

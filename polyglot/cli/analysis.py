@@ -36,6 +36,9 @@ USED_BY = {
 }
 """Analyses that use an option; the other options are for all of them."""
 
+SEVERAL_RUNS = ("embeddings", "graph")
+"""Analyses that compare several runs."""
+
 NEEDED_OPTION = {"roles": "roles", "graph": "latent_graph"}
 """Option of a component without which an analysis has nothing to show."""
 
@@ -150,6 +153,7 @@ class PageOptions:
     "polyglot analyse runs/4-heads runs/20-heads --output comparison.md",
     "polyglot analyse runs/mine roles --language de --token der",
     "polyglot analyse runs/mine graph --sentence de='Der alte Bauer schläft.'",
+    "polyglot analyse runs/cnn runs/lstm graph --sentence de='Der alte Bauer schläft.'",
     "polyglot analyse runs/mine chart bank --language en",
     "polyglot analyse runs/phrasebook heads",
     "polyglot analyse runs/mine words --language de --into en",
@@ -177,7 +181,8 @@ def analyse(
 
     roles: the words of each role, and whether roles separate word senses.
 
-    graph: the head of each word in the latent graph.
+    graph: the head of each word in the latent graph; several runs are compared, and the first one
+    gets the page.
 
     chart WORD: the nearest neighbours of a word, and their principal axes.
 
@@ -223,7 +228,7 @@ def _parse_arguments(arguments: Sequence[str]) -> Request:
             raise ConfigError(
                 f"{run}: neither a run nor an analysis: {unknown_name('analysis', run, KINDS)}"
             )
-    if len(runs) > 1 and kind != "embeddings":
+    if len(runs) > 1 and kind not in SEVERAL_RUNS:
         raise ConfigError(f"analyse: {kind} takes one run; found {len(runs)}: {', '.join(runs)}")
     words = [word for word in rest if word.strip()]
     expected_words = 1 if kind == "chart" else 0
@@ -254,19 +259,46 @@ def _analyse_run(
     device: str | None,
 ) -> None:
     """Analyse one run, print the page, and write it to the run directory."""
-    from rich.markdown import Markdown
-
+    from polyglot.core.terminal_markdown import FoldedMarkdown
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
 
     run = Run.open(request.runs[0])
-    translator = Translator.load(run, checkpoint=checkpoint, device=device)
-    page = _build_page(run, translator, request, options)
+    if len(request.runs) > 1:
+        page = _compare_graphs(request.runs, options, checkpoint=checkpoint, device=device)
+    else:
+        translator = Translator.load(run, checkpoint=checkpoint, device=device)
+        page = _build_page(run, translator, request, options)
     place = page.save(run)
-    screen.print(Markdown(page.markdown()))
+    screen.print(FoldedMarkdown(page.markdown()))
     pictures = ", pictures" if page.pictures else ""
     logger.info(
         f"written to {place}: page.md, page.json{pictures}; next: polyglot report {run.path}"
+    )
+
+
+def _compare_graphs(
+    paths: Sequence[Path],
+    options: PageOptions,
+    *,
+    checkpoint: str,
+    device: str | None,
+) -> Page:
+    from polyglot.analysis.graph_comparison import LoadedRun, graph_comparison_page
+    from polyglot.evaluation.significance import distinct_names
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
+
+    runs = {}
+    for name, path in zip(distinct_names(paths), paths, strict=True):
+        run = Run.open(path)
+        translator = Translator.load(run, checkpoint=checkpoint, device=device)
+        runs[name] = LoadedRun(run, translator)
+    return graph_comparison_page(
+        runs,
+        language=options.language,
+        examples=options.examples,
+        count=options.count,
     )
 
 
@@ -366,10 +398,9 @@ def _analyse_embeddings(
     device: str | None,
 ) -> None:
     """Analyse the sentence embeddings of runs. Print the page of one run, or a comparison."""
-    from rich.markdown import Markdown
-
     from polyglot.analysis.embeddings.config import AnalysisSettings
     from polyglot.analysis.embeddings.page import markdown
+    from polyglot.core.terminal_markdown import FoldedMarkdown
     from polyglot.runs.run import Run
 
     if output and len(paths) < 2:
@@ -386,7 +417,7 @@ def _analyse_embeddings(
         )
     if len(analyses) == 1:
         (analysis,) = analyses.values()
-        screen.print(Markdown(markdown(analysis)))
+        screen.print(FoldedMarkdown(markdown(analysis)))
     if len(paths) > 1:
         _print_comparison(analyses, output)
     logger.info(f"next: polyglot report {paths[0]}")
@@ -418,13 +449,12 @@ def _analyse_and_save(
 
 
 def _print_comparison(analyses: Mapping[str, Analysis], output: Path | None) -> None:
-    from rich.markdown import Markdown
-
     from polyglot.analysis.embeddings.comparison import comparison
     from polyglot.core.atomic_files import replace_file
+    from polyglot.core.terminal_markdown import FoldedMarkdown
 
     table = comparison(analyses)
-    screen.print(Markdown(table))
+    screen.print(FoldedMarkdown(table))
     if output:
         replace_file(output, f"# Sentence embeddings, run by run\n\n{table}\n")
         logger.info(f"written to {output}: the comparison of all runs")

@@ -17,10 +17,10 @@ def concrete(
 ) -> Tensor:
     """softmax((λ + g) / τ) over the last dimension; g is Gumbel noise if `noisy`, otherwise 0.
 
-    potentials λ (..., C), mask broadcastable to it or None -> (..., C) in float32; exactly 0 where
-    the mask is False. τ > 0; near 0 one choice has all of the weight.
+    potentials λ (..., C), mask broadcastable to it or None -> (..., C), at least in float32;
+    exactly 0 where the mask is False. τ > 0; near 0 one choice has all of the weight.
     """
-    scores = potentials.float()
+    scores = potentials.to(torch.promote_types(potentials.dtype, torch.float32))
     if noisy:
         scores = scores + gumbel_noise(scores)
     real = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)

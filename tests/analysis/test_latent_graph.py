@@ -10,6 +10,7 @@ import pytest
 
 from polyglot.analysis import latent_graph
 from polyglot.analysis.annotated_text import AnnotatedSentence, align_pieces, split_into_pieces
+from polyglot.analysis.graph_comparison import LoadedRun, graph_comparison_page
 from polyglot.analysis.latent_graph import Graph, attachment, graph_page, graphs_of
 from polyglot.core.errors import ConfigError
 from polyglot.inference.translator import Translator
@@ -130,3 +131,30 @@ def test_an_example_in_another_language_is_refused(run: Run, translator: Transla
     message = "graph: --sentence en=…: the encoder of de reads only de"
     with pytest.raises(ConfigError, match=message):
         graph_page(run, translator, "de", examples=[("en", "The old farmer sleeps.")])
+
+
+def test_entropy_of_a_sentence_is_divided_by_its_length() -> None:
+    """One of three words chooses between two heads; another sentence has only sure heads."""
+    sure = graph_with_heads([1, 2, 0, 2])
+    words = AnnotatedSentence("", range(3), ["a", "b", "c"])
+    unsure = Graph(words, numpy.array([[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]]))
+    entropy = latent_graph.graph_statistics([sure, unsure])["sentence_entropy"]
+    of_unsure = math.log(2) / 3
+    assert entropy["mean"] == pytest.approx(of_unsure / 2)
+    assert entropy["deviation"] == pytest.approx(of_unsure / 2)
+    assert entropy["uniform"] == pytest.approx((math.log(3) + math.log(2)) / 2)
+    assert entropy["choices"] == pytest.approx((1 + 2 ** (1 / 3)) / 2)
+    assert entropy["uniform_choices"] == pytest.approx(2.5)
+
+
+def test_the_page_of_several_runs_has_a_picture_of_each(run: Run, translator: Translator) -> None:
+    examples = [("de", "Der alte Bauer schläft."), ("en", "The old farmer sleeps.")]
+    loaded = LoadedRun(run, translator)
+    page = graph_comparison_page({"cnn": loaded, "lstm": loaded}, examples=examples, count=4)
+    assert list(page.pictures) == ["cnn: Der alte Bauer schläft.", "lstm: Der alte Bauer schläft."]
+    (table,) = page.tables
+    assert [row[:2] for row in table.rows] == [["cnn", "de"], ["lstm", "de"]]
+    single = graph_page(run, translator, "de", examples=examples[:1], count=4).values
+    assert page.values["cnn"]["sentence_entropy"] == single["sentence_entropy"]
+    english = graph_comparison_page({"a": loaded}, language="en", examples=examples, count=4)
+    assert list(english.pictures) == ["a: The old farmer sleeps."]

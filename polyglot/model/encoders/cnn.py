@@ -1,4 +1,4 @@
-"""Gated convolutions over windows of words."""
+"""Convolutions over windows of words, with gates or with tanh."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ from polyglot.model.encoders.base import ENCODERS, Encoder
 
 @ENCODERS.register("cnn")
 class CnnEncoder(Encoder):
-    """h ↦ (h + GLU(convolution of h)) · √½ over embeddings with positions.
+    """Residual convolutions over embeddings with positions.
 
-    Source: Gehring et al. 2017, section 3.2. One layer with a width of five words is the encoder
-    of Bastings et al. 2019; every further layer adds width − 1 words to the context.
+    - `form: gated` is h ↦ (h + GLU(convolution of h)) · √½: Gehring et al. 2017, "Convolutional
+      sequence to sequence learning", section 3.2.
+    - `form: tanh` is h ↦ tanh(h + convolution of h), without gates: Gehring et al. 2017, "A
+      convolutional encoder model for neural machine translation", which Bastings et al. 2019 cite.
+      They name no formula, so `tanh_sum` is the other reading: h ↦ h + tanh(convolution of h).
+
+    The encoder of Bastings et al. 2019 sees five words: one layer with that width. Every further
+    layer adds width − 1 words.
     """
 
     class Config(ComponentConfig):
@@ -31,6 +37,8 @@ class CnnEncoder(Encoder):
         """State size D."""
         layers: LayerCount = 1
         """Number of layers."""
+        form: Literal["gated", "tanh", "tanh_sum"] = "gated"
+        """Formula of a layer."""
         width: WindowWidth = 5
         """Number of words in the window of a convolution; odd, so that the window is symmetric."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
@@ -51,8 +59,10 @@ class CnnEncoder(Encoder):
         self.size = config.size
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
+        self.form = config.form
+        channels = 2 * config.size if config.form == "gated" else config.size
         self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.size, 2 * config.size, config.width, padding=config.width // 2)
+            nn.Conv1d(config.size, channels, config.width, padding=config.width // 2)
             for _ in range(config.layers)
         )
         self.dropout = Dropout(config.dropout)
@@ -62,7 +72,15 @@ class CnnEncoder(Encoder):
         states = self.positions(self.inputs(embedded)).transpose(1, 2) * real  # (B, D, S)
 
         for convolution in self.convolutions:
-            update = functional.glu(convolution(self.dropout(states)), dim=1)
-            states = (states + update) * 0.5**0.5 * real
+            update = convolution(self.dropout(states))
+            states = self._combine(states, update) * real
 
         return states.transpose(1, 2)
+
+    def _combine(self, states: Tensor, update: Tensor) -> Tensor:
+        """States of a layer and the output of its convolution (B, ·, S) -> next states (B, D, S)"""
+        if self.form == "gated":
+            return (states + functional.glu(update, dim=1)) * 0.5**0.5
+        if self.form == "tanh":
+            return (states + update).tanh()
+        return states + update.tanh()

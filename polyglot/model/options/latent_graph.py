@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.setting_types import DropoutRate, LayerCount, Size
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.gumbel_softmax import concrete
-from polyglot.layers.linear import Linear
+from polyglot.layers.linear import Linear, linear
 from polyglot.layers.recurrent import BidirectionalLayer
 from polyglot.model.options.base import OPTIONS, StatesOption
 
@@ -40,6 +42,13 @@ class LatentGraph(StatesOption):
     Concrete sample of temperature τ, without noise outside training, from the head potentials
     q_i · k_k / √d_k, which are −∞ for the word itself. Keys and queries come from a separate
     BiLSTM over the embeddings; its outputs reach the states only through A.
+
+    - `weights: shared` is W (s_i + Σ_k A_ik s_k) + b. Only so is the baseline `edges: none` equal
+      in parameters to the convolution, as the paper says of its baseline.
+    - `directions: both` adds Σ_k A_ki (W_dep s_k + b_dep): the words k whose head is i.
+    - `gates` multiplies what a word k sends by g_k = σ(v · s_k + c), with v and c of the
+      direction, and also what a word sends to itself (Marcheggiani and Titov 2017).
+    - With both directions or gates, each direction with a matrix of its own has a bias of its own.
     """
 
     class Config(ComponentConfig):
@@ -47,11 +56,21 @@ class LatentGraph(StatesOption):
             "hidden_size": ("edges", ("latent",)),
             "head_size": ("edges", ("latent",)),
             "temperature": ("edges", ("latent",)),
+            "weights": ("edges", ("latent", "uniform", "random")),
+            "directions": ("edges", ("latent", "uniform", "random")),
         }
 
-        edges: Literal["latent", "none"] = "latent"
-        """Edges of the graph. `none` removes A and W_nbr: a baseline with the same layers and state
-        size, but only self-loops."""
+        edges: Literal["latent", "uniform", "random", "none"] = "latent"
+        """Edges of the graph. `uniform`: all other words are equally probable heads. `random`: one
+        head for each word, drawn once for its position and the length of the sentence. `none`:
+        only self-loops, so without A and W_nbr; fewer parameters, except with `shared`."""
+        weights: Literal["separate", "shared"] = "separate"
+        """`separate`: a matrix for the word itself and one for its neighbours. `shared`: one matrix
+        for both, as footnote 5 of Bastings et al. 2019 can be read."""
+        directions: Literal["heads", "both"] = "heads"
+        """Words that a word reads: its heads, or also the words whose head it is."""
+        gates: bool = False
+        """Multiply each message by a gate between 0 and 1."""
         layers: LayerCount = 1
         """Number of graph convolutions; all of them use the same graph."""
         hidden_size: int | None = Field(None, ge=2, le=65536)
@@ -74,39 +93,107 @@ class LatentGraph(StatesOption):
 
     def __init__(self, config: Config, *, input_size: int, size: int) -> None:
         super().__init__(config, input_size=input_size, size=size)
-        self.latent = config.edges == "latent"
+        self.edges = config.edges
         self.head_size = config.head_size
         self.selves = nn.ModuleList(Linear(size, size) for _ in range(config.layers))  # W_self
         self.dropout = Dropout(config.dropout)
-        if self.latent:
-            # Each direction has half of the size, so an odd embedding size is rounded up.
-            even_input_size = input_size + input_size % 2
-            hidden_size = config.hidden_size or even_input_size
+        if self.is_latent:
+            hidden_size = config.hidden_size or input_size + input_size % 2
             self.annealed = Annealed(temperature=config.temperature)
-            # The BiLSTM; checkpoints call it `words`.
             self.words = BidirectionalLayer("lstm", input_size=input_size, size=hidden_size)
             self.keys = Linear(hidden_size, config.head_size, bias=False)
             self.queries = Linear(hidden_size, config.head_size, bias=False)
-            self.neighbours = nn.ModuleList(
-                Linear(size, size, bias=False) for _ in range(config.layers)
-            )
+
+        both = config.directions == "both"
+        names = []
+        if self.has_edges:
+            names = ["neighbours", "dependents"] if both else ["neighbours"]
+        self.direction_names = names
+        self.shares_weights = config.weights == "shared"
+        if not self.shares_weights:
+            has_bias = both or config.gates
+            for name in names:
+                setattr(self, name, _layers(config.layers, size, size, has_bias))
+        self.has_gates = config.gates
+        if config.gates:
+            for name in ("selves", *names):
+                setattr(self, f"{name}_gates", _layers(config.layers, size, 1, True))
+
+    @property
+    def is_latent(self) -> bool:
+        """True if the graph is computed from the sentence."""
+        return self.edges == "latent"
+
+    @property
+    def has_edges(self) -> bool:
+        """True if words read other words."""
+        return self.edges != "none"
 
     def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
-        graph = self.graph(embedded, mask) if self.latent else None
-        for layer, self_loop in enumerate(self.selves):
-            update = self_loop(states)
-            if graph is not None:
-                update = update + graph.to(states.dtype) @ self.neighbours[layer](states)
+        adjacency = []
+        if self.has_edges:
+            graph = self.graph(embedded, mask)
+            adjacency = [graph, graph.transpose(1, 2)][: len(self.direction_names)]
+        for layer in range(len(self.selves)):
+            update = self._convolve(states, adjacency, layer)
             states = states + self.dropout(update.relu())
         return states * mask.unsqueeze(-1)
+
+    def _convolve(self, states: Tensor, adjacency: Sequence[Tensor], layer: int) -> Tensor:
+        """Return the sum of the messages to each word (B, S, D), before the ReLU.
+
+        adjacency: (B, S, S) for each direction.
+        """
+        self_loop = self.selves[layer]
+        update = self_loop(states) * self._gate("selves", states, layer)
+        for name, edges in zip(self.direction_names, adjacency):
+            if self.shares_weights:
+                messages = linear(states, self_loop.weight)
+            else:
+                messages = getattr(self, name)[layer](states)
+            messages = messages * self._gate(name, states, layer)
+            update = update + edges.to(messages.dtype) @ messages
+        return update
+
+    def _gate(self, name: str, states: Tensor, layer: int) -> Tensor | float:
+        """Return the gates (B, S, 1) of the messages of one direction; 1 without gates."""
+        if not self.has_gates:
+            return 1.0
+        return getattr(self, f"{name}_gates")[layer](states).sigmoid()
 
     def graph(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return A; row i is the distribution of the head of word i. (B, S, E), (B, S) -> (B, S, S)
 
         The row of a word without candidates, in a sentence of one word, is 0.
         """
-        words = self.dropout(self.words(embedded, mask))
-        potentials = self.queries(words) @ self.keys(words).transpose(1, 2) * self.head_size**-0.5
         is_other_word = ~torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
         candidates = mask.unsqueeze(1) & mask.unsqueeze(2) & is_other_word
+        if self.edges == "uniform":
+            counts = candidates.sum(dim=-1, keepdim=True)
+            return candidates / counts.clamp(min=1)
+        if self.edges == "random":
+            return _random_heads(candidates)
+        words = self.dropout(self.words(embedded, mask))
+        potentials = self.queries(words) @ self.keys(words).transpose(1, 2) * self.head_size**-0.5
         return concrete(potentials, self.annealed.temperature, candidates, noisy=self.training)
+
+
+def _layers(count: int, inputs: int, outputs: int, bias: bool) -> nn.ModuleList:
+    """One linear layer for each graph convolution."""
+    return nn.ModuleList(Linear(inputs, outputs, bias=bias) for _ in range(count))
+
+
+def _random_heads(candidates: Tensor) -> Tensor:
+    """One head of each word among its candidates (B, S, S) -> (B, S, S), as 0.0 and 1.0.
+
+    The candidate with the largest number is chosen. A number is a fixed function of two positions,
+    computed with whole numbers below 2³² and thus equal on all devices.
+    """
+    positions = torch.arange(candidates.shape[-1], device=candidates.device)
+    numbers = positions.unsqueeze(1) * 73_856_093 + positions * 19_349_663
+    for shift in (13, 16):
+        numbers = numbers % 2**32
+        numbers = (numbers ^ (numbers >> shift)) * 1_274_126_177
+    numbers = numbers % 2**32
+    chosen = numbers.masked_fill(~candidates, -1).argmax(dim=-1)
+    return functional.one_hot(chosen, candidates.shape[-1]).float() * candidates
