@@ -20,6 +20,25 @@ RETRIEVAL_TITLES = {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
 LOWER_IS_BETTER = frozenset({"ter", "xsim"})
 """Metrics that count errors. All other metrics are better if they are higher."""
 
+SCORE_LIMITS = {
+    "bleu": (0.0, 50.0),
+    "chrf": (0.0, 80.0),
+    "chrf++": (0.0, 80.0),
+    "ter": (100.0, 0.0),
+    "comet": (50.0, 90.0),
+    "p@1": (0.0, 100.0),
+    "mrr": (0.0, 100.0),
+    "xsim": (100.0, 0.0),
+}
+"""Scores with the lightest and with the darkest colour, by metric.
+
+They do not depend on the scores of a run, so that equal colours in two pictures mean equal scores.
+Most systems of the literature are within them.
+"""
+
+DIFFERENCE_SHARE = 0.2
+"""Smallest difference of two scores with the darkest colour, relative to the limits."""
+
 PAPER_MEASURES = ("bleu-paper", "bleu-tokenised", "bleu-lowercased", "bleu")
 """Measures to compare with papers; the first is nearest to the scores of the papers."""
 
@@ -47,6 +66,19 @@ def lower_is_better(measure: str) -> bool:
     """True if the metric of a measure such as `ter-lowercased` counts errors."""
     metric, _, _ = measure.partition("-")
     return metric in LOWER_IS_BETTER
+
+
+def score_limits(measure: str) -> tuple[float, float]:
+    """Scores with the lightest and with the darkest colour, for a measure such as `bleu-paper`."""
+    metric, _, _ = measure.partition("-")
+    return SCORE_LIMITS[metric]
+
+
+def colour_share(score: float, limits: tuple[float, float]) -> float:
+    """Strength of the colour of a score, from 0 (lightest) to 1 (darkest)."""
+    lightest, darkest = limits
+    share = (score - lightest) / (darkest - lightest)
+    return min(1.0, max(0.0, share))
 
 
 def format_number(value: float | None, digits: int = 1) -> str:

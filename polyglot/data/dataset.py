@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy
 
@@ -38,6 +39,9 @@ VERSION = 1
 
 LINES = 1 << 15
 """Lines that are tokenized at a time, and rows of a chunk of the table."""
+
+_open_texts: WeakValueDictionary[str, TokenizedText] = WeakValueDictionary()
+"""Tokenized texts in use, by fingerprint: with 100 languages, each belongs to 99 tasks."""
 
 PairNumbers = Sequence[int] | Indices
 """Sentence pairs of a dataset by number."""
@@ -296,7 +300,12 @@ def _tokenize(text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> 
             yield lines
 
     origin = (dataset_fingerprint(text), normaliser.fingerprint)
-    return TokenizedText(blocks, vocabulary, origin=origin)
+    name = fingerprint(*origin, vocabulary.sha256)
+    tokenized = _open_texts.get(name)
+    if tokenized is None:
+        tokenized = TokenizedText(blocks, vocabulary, origin=origin)
+        _open_texts[name] = tokenized
+    return tokenized
 
 
 def _tokenize_with_symbols(

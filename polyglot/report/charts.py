@@ -21,6 +21,9 @@ TOP = 10
 BOTTOM = 34
 
 POINTS = 240  # of a curve at most: more cannot be distinguished in this width
+MIN_POINTS = 24  # of a curve, if it has so many
+ALL_POINTS = 12_000  # of a chart, approximately
+MANY_CURVES = 8  # with more curves, a chart also has their mean and a folded legend
 TABLE_ROWS = 12  # of the table of a chart
 COLOURS = 8  # in style.css; further curves are dashed
 
@@ -69,13 +72,15 @@ def draw_chart(chart: Chart) -> Markup:
 
     Empty if no curve has a finite number.
     """
-    curves = {}
-    for name, points in chart.curves.items():
-        finite = [(x, y) for x, y in points if math.isfinite(y)]
-        if finite:
-            curves[name] = thin_out(finite)
+    curves = _finite_curves(chart.curves)
     if not curves:
         return Markup("")
+    mean: list[Point] = []
+    if len(curves) > MANY_CURVES:
+        mean = mean_curve(curves.values())
+    limit = max(MIN_POINTS, min(POINTS, ALL_POINTS // len(curves)))
+    for name, points in curves.items():
+        curves[name] = thin_out(points, limit)
 
     steps = _distinct_steps(curves.values())
     first = steps[0]
@@ -94,8 +99,29 @@ def draw_chart(chart: Chart) -> Markup:
         across=[across.mark(tick) for tick in across_ticks],
         up=[up.mark(tick) for tick in up_ticks],
         lines=_lines(curves, chart.order, across, up),
+        mean=_path(thin_out(mean), across, up),
+        many=len(curves) > MANY_CURVES,
         rows=_table_rows(curves, steps),
     )
+
+
+def _finite_curves(curves: Mapping[str, Points]) -> dict[str, Points]:
+    """Curves without values that are not finite; empty curves are left out."""
+    finite_curves: dict[str, Points] = {}
+    for name, points in curves.items():
+        finite = [(x, y) for x, y in points if math.isfinite(y)]
+        if finite:
+            finite_curves[name] = finite
+    return finite_curves
+
+
+def mean_curve(curves: Iterable[Points]) -> list[Point]:
+    """Mean of the curves that have a value, at each step."""
+    values: dict[float, list[float]] = {}
+    for points in curves:
+        for x, y in points:
+            values.setdefault(x, []).append(y)
+    return [(x, sum(ys) / len(ys)) for x, ys in sorted(values.items())]
 
 
 def _distinct_steps(curves: Iterable[Points]) -> list[float]:
@@ -131,22 +157,29 @@ def _lines(
     up: Axis,
 ) -> list[dict[str, Any]]:
     """Name, colour and SVG path of each curve."""
-    order = list(order) or list(curves)
+    numbers = {name: number for number, name in enumerate(order or curves)}
     lines = []
     for name, points in curves.items():
-        positions = [(across.position(x), up.position(y)) for x, y in points]
-        corners = "L".join(f"{x} {y}" for x, y in positions)
-        number = order.index(name)
+        end_x, end_y = points[-1]
+        number = numbers[name]
         line = {
             "name": name,
             "colour": number % COLOURS,
-            "dashed": number // COLOURS,
-            "path": f"M{corners}",
-            "end": positions[-1],
-            "single": len(positions) == 1,
+            "dashed": number // COLOURS % 2,
+            "path": _path(points, across, up),
+            "end": (across.position(end_x), up.position(end_y)),
+            "single": len(points) == 1,
         }
         lines.append(line)
     return lines
+
+
+def _path(points: Points, across: Axis, up: Axis) -> str:
+    """SVG path of a curve; empty without points."""
+    if not points:
+        return ""
+    corners = "L".join(f"{across.position(x)} {up.position(y)}" for x, y in points)
+    return f"M{corners}"
 
 
 def _table_rows(
@@ -172,11 +205,11 @@ def _format_value(value: float | None) -> str | None:
     return f"{value:,.3g}"
 
 
-def thin_out(points: Points) -> list[Point]:
-    """Keep at most POINTS points, always with the last one."""
+def thin_out(points: Points, limit: int = POINTS) -> list[Point]:
+    """Keep at most `limit` points and the last one."""
     if not points:
         return []
-    every_nth = math.ceil(len(points) / POINTS)
+    every_nth = math.ceil(len(points) / limit)
     return [*points[:-1:every_nth], points[-1]]
 
 

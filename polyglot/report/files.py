@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import direction_name
 from polyglot.core.stored_json import parse_json, read_json, verify_checksum
 from polyglot.runs.run import Run
@@ -46,15 +47,26 @@ class StoredEvaluation:
         signatures = self.values["signatures"][measure]
         return [f"{metric}|{signature}" for signature in signatures]
 
+    @cached_property
+    def _texts(self) -> dict[str, list[str]]:
+        """Texts that were read, by name: each belongs to many cells."""
+        return {}
+
     def text(self, name: str) -> list[str]:
         """Lines of a source or reference text; empty if the file is missing."""
-        path = self.folder / "text" / f"{name}.txt"
-        return _read_lines(path)
+        if name not in self._texts:
+            path = self.folder / "text" / f"{name}.txt"
+            self._texts[name] = _read_lines(path)
+        return self._texts[name]
 
     def hypotheses(self, cell: Mapping[str, Any]) -> list[str]:
         """Translations of a cell; empty if the file is missing."""
         path = self.folder / "hypotheses" / f"{cell_name(cell)}.txt"
         return _read_lines(path)
+
+    def scored_count(self) -> int:
+        """Number of direct translations with scores."""
+        return sum(bool(cell["scores"]) for cell in self.values["cells"])
 
     def mean(self, measure: str, kind: str) -> float | None:
         """Mean of all cells of a kind that have a score; None without scores."""
@@ -83,6 +95,11 @@ def cell_name(cell: Mapping[str, Any]) -> str:
     """Name of a cell of matrix.json: `de-fr`, or `de-en-fr` with English as pivot language."""
     source, target = cell_languages(cell)
     return direction_name(source, target, cell["via"])
+
+
+def language_tags(languages: Iterable[str]) -> dict[str, str]:
+    """Value of the attribute `lang` of each language, by the code of the run."""
+    return {language: normal_form(language) for language in languages}
 
 
 def describe_checkpoint(values: Mapping[str, Any]) -> str:
@@ -130,6 +147,11 @@ class RunFiles:
             name = folder.relative_to(self.run.evaluation).as_posix()
             evaluations.append(StoredEvaluation(name, folder, values))
         return sorted(evaluations, key=lambda evaluation: default_first(evaluation.name))
+
+    @cached_property
+    def main_evaluation(self) -> StoredEvaluation | None:
+        """Evaluation with the most scored cells, the first of them; None without evaluations."""
+        return max(self.evaluations, key=StoredEvaluation.scored_count, default=None)
 
     @cached_property
     def unreadable(self) -> list[str]:

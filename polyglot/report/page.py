@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.version import VERSION
-from polyglot.report.files import RunFiles
+from polyglot.report.files import RunFiles, language_tags
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
 from polyglot.runs.run import Run
@@ -59,9 +59,11 @@ def page(files: RunFiles, *, more: Sequence[Section] = ()) -> str:
     return render(
         "page.html",
         title=files.run.path.resolve().name,
-        languages=files.run.config.languages,
         sections=sections,
-        data={section.name: dict(section.data) for section in sections},
+        data={
+            **{section.name: dict(section.data) for section in sections},
+            "tags": language_tags(files.run.config.languages),
+        },
         style=Markup(_template_text("style.css")),  # noqa: S704 (our file)
         script=Markup(script),  # noqa: S704 (our file)
         policy=policy,

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import format_number
 
 
@@ -41,8 +42,14 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = format_number
+    environment.filters["tag"] = normal_form
     # Keep the order of keys: the first measure is shown first.
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    # Text in other scripts than Latin is half as long without escapes.
+    environment.policies["json.dumps_kwargs"] = {
+        "sort_keys": False,
+        "ensure_ascii": False,
+        "separators": (",", ":"),
+    }
     return environment
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from polyglot.core.stored_json import with_checksum
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
@@ -89,3 +90,62 @@ def _prefer_word(translator: Translator, language: str, word: str) -> None:
     token = translator.vocabularies[language].encode([word])[0][0]
     with torch.no_grad():
         translator.model.decoders[language].output.bias[token] += 20
+
+
+def write_large_evaluation(run: Run, *, languages: int) -> None:
+    """Write a made-up matrix of languages `l0`, `l1` … without hypotheses.
+
+    All pairs with `l0` are supervised. Each off-target rate is 2.5 %.
+    """
+    names = [f"l{number}" for number in range(languages)]
+    cells = []
+    for source in names:
+        for target in names:
+            if source != target:
+                cells.append(_made_up_cell(source, target))
+    values = {
+        "format": 2,
+        "languages": names,
+        "checkpoint": {"checkpoint": "best", "steps": [1]},
+        "test": ["made up"],
+        "search": {},
+        "protocol": {"pivot": None},
+        "measures": {"bleu": "BLEU", "ter": "TER"},
+        "signatures": {"bleu": {"nrefs:1": names}, "ter": {"nrefs:1": names}},
+        "cells": cells,
+        "pivots": [],
+        "versions": {},
+        "machine": "made up",
+        "reference": None,
+    }
+    folder = run.evaluation / "default"
+    folder.mkdir(parents=True)
+    content = json.dumps(with_checksum(values))
+    (folder / "matrix.json").write_text(content, encoding="utf-8")
+
+
+def _made_up_cell(source: str, target: str) -> dict[str, Any]:
+    value = 10.0 + len(source) + len(target)
+    is_supervised = "l0" in (source, target)
+    score = {"value": value, "interval": 1.25}
+    return {
+        "pair": f"{source}-{target}",
+        "kind": "supervised" if is_supervised else "zero-shot",
+        "scores": {"bleu": score, "ter": score},
+        "sentences": 20,
+        "seconds": 0.1,
+        "reason": None,
+        "via": None,
+        "outputs": {
+            "off_target": 0.025,
+            "off_target_references": 0.01,
+            "copies": 0.0,
+            "copies_references": 0.0,
+            "empty": 0.0,
+            "loops": 0.0,
+            "loops_references": 0.0,
+            "length_ratio": 1.0,
+        },
+        "source_text": "",
+        "reference_text": "",
+    }

@@ -7,7 +7,16 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyglot.report.charts import POINTS, Chart, draw_chart, thin_out, ticks
+from polyglot.report.charts import (
+    ALL_POINTS,
+    POINTS,
+    Chart,
+    draw_chart,
+    mean_curve,
+    thin_out,
+    ticks,
+)
+from polyglot.report.sections.curves import MAX_CURVES, charts, mean_by_target
 
 NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: abs(value) > 1e-3 or value == 0)
 
@@ -58,3 +67,35 @@ def test_thousands_on_an_axis_are_short() -> None:
 
 def test_no_finite_numbers_give_no_chart() -> None:
     assert draw_chart(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""
+
+
+def test_many_curves_have_a_mean_and_fewer_points_each() -> None:
+    curves = {}
+    for number in range(100):
+        curves[f"l{number}-en"] = [(float(step), float(number)) for step in range(400)]
+    html = str(draw_chart(Chart("loss", "Loss", "nats", curves)))
+    assert html.count('<g class="curve') == 101
+    assert 'class="curve mean"' in html
+    assert "100 curves, and their mean" in html
+    assert html.count("L") < 1.3 * ALL_POINTS
+
+    few = str(draw_chart(Chart("loss", "Loss", "nats", {"en-de": curves["l1-en"]})))
+    assert "mean" not in few
+
+
+def test_the_mean_is_that_of_the_curves_with_a_value() -> None:
+    assert mean_curve([[(1, 2.0), (2, 4.0)], [(2, 6.0)]]) == [(1, 2.0), (2, 5.0)]
+    curves = {"en-de": [(1, 2.0)], "fr-de": [(1, 4.0)], "en-fr": [(1, 7.0)]}
+    assert mean_by_target(curves) == {"into de": [(1, 3.0)], "into fr": [(1, 7.0)]}
+
+
+def test_more_tasks_than_curves_are_averaged_by_target_language() -> None:
+    losses = {}
+    for number in range(MAX_CURVES):
+        losses[f"l{number}-en"] = 1.0
+        losses[f"en-l{number}"] = 2.0
+    record = {"kind": "validation", "step": 1, "losses": losses, "bleu": {"l0-en": 3.0}}
+    loss, bleu = [chart for chart in charts([record]) if chart.name in ("heldout", "bleu")]
+    assert len(loss.curves) == MAX_CURVES + 1
+    assert loss.curves["into en"] == [(1.0, 1.0)]
+    assert list(bleu.curves) == ["l0-en"]

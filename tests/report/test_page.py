@@ -16,15 +16,17 @@ from markupsafe import Markup
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.score_tables import ERROR_TITLES
+from polyglot.core.stored_json import with_checksum
 from polyglot.inference.translator import Translator
 from polyglot.report import write
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page
 from polyglot.report.section import Section
 from polyglot.report.sections.attention import weights
+from polyglot.report.sections.matrix import matrix
 from polyglot.runs.run import Run
 from tests.builders.runs import tiny_run
-from tests.report.pages import HTML_TEXT, report_run
+from tests.report.pages import HTML_TEXT, report_run, write_large_evaluation
 
 SECTIONS = ["headline", "matrix", "examples", "curves", "attention", "data", "configuration"]
 
@@ -107,10 +109,14 @@ def test_nothing_is_loaded_and_only_our_script_can_run(html: str) -> None:
 
 
 def test_every_scored_direction_has_all_output_errors(html: str) -> None:
-    evaluations = data_of(html)["matrix"]["evaluations"]
-    for cell in evaluations[0]["cells"]:
-        titles = [title for title, _, _ in cell["outputs"]]
-        assert titles == list(ERROR_TITLES.values())
+    matrix = data_of(html)["matrix"]
+    evaluation = matrix["evaluations"][0]
+    assert matrix["error_titles"] == ERROR_TITLES
+    assert list(evaluation["errors"]) == list(ERROR_TITLES)
+    count = len(evaluation["cells"]["source"])
+    for error in evaluation["errors"].values():
+        assert len(error["values"]) == len(error["references"]) == count
+    assert None not in evaluation["errors"]["copies"]["values"]
 
 
 def test_the_examples_of_all_pairs_share_the_size(
@@ -118,13 +124,95 @@ def test_the_examples_of_all_pairs_share_the_size(
 ) -> None:
     """Nine pairs, with space for two of their four sentences."""
     example_section = import_module("polyglot.report.sections.examples")
-    size = 9 * 2 * example_section.BYTES_PER_EXAMPLE
-    monkeypatch.setattr(example_section, "TEXT_SIZE", size)
+    monkeypatch.setattr(example_section, "_example_size", lambda evaluation, cells_by_pair: 100)
+    monkeypatch.setattr(example_section, "TEXT_SIZE", 9 * 2 * 100)
     monkeypatch.setattr(example_section, "MIN_SENTENCES", 1)
     section = example_section.examples(RunFiles(run))
     routes = section.data["evaluations"]["default"]["routes"]
     assert len(routes) == 9
     assert {len(rows) for rows in routes.values()} == {2}
+
+
+def test_too_many_pairs_have_examples_of_the_worst_and_best_of_each_kind(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Space for six of nine pairs: two of each of the three kinds."""
+    example_section = import_module("polyglot.report.sections.examples")
+    monkeypatch.setattr(example_section, "_example_size", lambda evaluation, cells_by_pair: 100)
+    monkeypatch.setattr(example_section, "TEXT_SIZE", 6 * 4 * 100)
+    monkeypatch.setattr(example_section, "MIN_SENTENCES", 4)
+    values = example_section.examples(RunFiles(run)).data["evaluations"]["default"]
+    assert values["scored"] == 9
+    assert set(values["routes"]) == set(values["kinds"])
+    for kind in ("supervised", "zero-shot", "copy"):
+        assert list(values["kinds"].values()).count(kind) == 2
+
+
+def test_the_worst_and_best_are_selected_before_the_first() -> None:
+    example_section = import_module("polyglot.report.sections.examples")
+    scores = [5.0, 4.0, 9.0, 1.0, 6.0, 7.0, 2.0, 8.0]
+    assert example_section._worst_and_best(scores, 6) == [0, 1, 2, 3, 6, 7]
+
+
+def test_the_headline_is_of_the_evaluation_with_the_most_scored_cells(copied_run: Path) -> None:
+    default = copied_run / "evaluation" / "default"
+    shutil.copytree(default, copied_run / "evaluation" / "news")
+    values = json.loads((default / "matrix.json").read_text(encoding="utf-8"))
+    del values["checksum"]
+    values["cells"][0]["scores"] = {}
+    content = json.dumps(with_checksum(values))
+    (default / "matrix.json").write_text(content, encoding="utf-8")
+
+    files = RunFiles(Run.open(copied_run))
+    assert [evaluation.name for evaluation in files.evaluations] == ["default", "news"]
+    assert files.main_evaluation.name == "news"
+    html = page(files)
+    assert "Scores of the protocol news" in html
+    assert data_of(html)["matrix"]["selected"] == data_of(html)["examples"]["selected"] == "news"
+
+
+def test_text_has_its_language_and_direction(html: str) -> None:
+    reader = PageReader(html)
+    captions = [attributes for attributes in reader.attributes("span") if "lang" in attributes]
+    assert captions == [{"lang": "de", "dir": "auto"}]
+    pieces = [attributes for attributes in reader.attributes("th") if "lang" in attributes]
+    assert pieces
+    assert {attributes["dir"] for attributes in pieces} == {"auto"}
+    assert data_of(html)["tags"] == {"en": "en", "de": "de", "fr": "fr"}
+
+
+def test_the_size_of_the_page_grows_linearly_with_the_cells(tmp_path: Path) -> None:
+    """Without examples, whose size is limited."""
+    bytes_per_cell = []
+    for count in (10, 40):
+        run = tiny_run(tmp_path, f"run-{count}")
+        write_large_evaluation(run, languages=count)
+        section = matrix(RunFiles(run))
+        size = len(section.body) + len(json.dumps(dict(section.data)))
+        bytes_per_cell.append(size / count**2)
+    assert bytes_per_cell[1] <= bytes_per_cell[0] < 150
+
+
+def test_many_tasks_are_shown_by_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = import_module("polyglot.report.sections.data")
+    run = tiny_run(tmp_path)
+    assert "<caption><span>Tasks</span></caption>" in section.data(RunFiles(run)).body
+    monkeypatch.setattr(section, "MAX_TASKS", 3)
+    body = section.data(RunFiles(run)).body
+    assert "4 tasks, by language" in body
+    row = '<tr><th scope="row">en</th><td>2</td><td>2</td><td>120</td><td>120</td></tr>'
+    assert row in body
+
+
+def test_many_source_languages_have_one_sentence_each(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = import_module("polyglot.report.sections.attention")
+    assert str(section.attention(RunFiles(run)).body).count('class="scroll tall heads"') == 6
+    monkeypatch.setattr(section, "MAX_SENTENCES", 2)
+    body = str(section.attention(RunFiles(run)).body)
+    assert body.count('class="scroll tall heads"') == 2
+    assert "too many languages" in body
 
 
 def test_all_sections_are_on_the_page(html: str) -> None:
@@ -158,11 +246,19 @@ def test_the_scores_are_those_of_the_matrix(run: Run, html: str) -> None:
     assert evaluation["lower"] == ["ter", "ter-paper"]
     assert evaluation["pivot"] == "en"
     assert evaluation["paper"]["measure"] == "bleu-paper"
-    scores = {cell["name"]: cell["scores"]["bleu"][0] for cell in evaluation["cells"]}
+    columns = evaluation["cells"]
+    scores = {}
+    for number, value in enumerate(evaluation["scores"]["bleu"]["values"]):
+        source = evaluation["languages"][columns["source"][number]]
+        target = evaluation["languages"][columns["target"][number]]
+        via = "en-" if columns["via"][number] else ""
+        scores[f"{source}-{via}{target}"] = value
     expected = {}
     for cell in [*values["cells"], *values["pivots"]]:
-        expected[cell_name(cell)] = cell["scores"]["bleu"]["value"]
+        expected[cell_name(cell)] = round(cell["scores"]["bleu"]["value"], 3)
     assert scores == expected
+    assert evaluation["limits"]["bleu"] == [0, 50]
+    assert evaluation["limits"]["ter-paper"] == [100, 0]
     assert f"{values['means']['bleu']['supervised']:.1f}" in html
     (signature,) = values["signatures"]["bleu"]
     assert evaluation["signatures"]["bleu"] == [f"BLEU|{signature}"]
@@ -220,14 +316,14 @@ def test_changed_score_is_listed_as_unreadable(copied_run: Path) -> None:
     assert RunFiles(Run.open(copied_run)).unreadable == ["evaluation/default"]
 
 
-def test_missing_training_text_is_reported(run: Run, copied_run: Path, tmp_path: Path) -> None:
-    config = copied_run / "config.yaml"
-    content = config.read_text(encoding="utf-8")
-    content = content.replace(run.config.data.folder, str(tmp_path / "nowhere"))
-    config.write_text(content, encoding="utf-8")
-    html = page(RunFiles(Run.open(copied_run)))
+def test_missing_training_text_is_reported(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    write_large_evaluation(run, languages=2)
+    for path in tmp_path.glob("train.*"):
+        path.unlink()
+    html = page(RunFiles(run))
     assert "The training text cannot be read here" in html
-    assert 'id="examples"' in html
+    assert 'id="matrix"' in html
 
 
 @pytest.mark.parametrize("content", ['{"format": 1}', '{"form', "[]"])

@@ -54,6 +54,8 @@ class TableCorpus(Corpus):
         self.columns = cache(self._find_columns)
         """Returns the column of each language that has one."""
         self._table = cache(self._read)
+        self._text_of = cache(self._language_text)
+        """Returns the text of a language: many pairs have the same one."""
         self._logged_places: set[str] = set()
         """Places whose number of nulls is in the log."""
 
@@ -189,7 +191,7 @@ class TableCorpus(Corpus):
             logger.info(nulls.message(place))
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
-        return self._language_text(pair.source), self._language_text(pair.target)
+        return self._text_of(pair.source), self._text_of(pair.target)
 
     def _language_text(self, language: str) -> Dataset:
         table = self._table()

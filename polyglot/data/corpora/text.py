@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -109,6 +110,8 @@ class TextCorpus(Corpus):
         """File of each language whose file does not exist."""
         self._unmatched: list[str] = []
         """Messages for patterns without a file, and for files without a file on the other side."""
+        self._text_of = cache(_file_text)
+        """Returns the text of a file: many pairs have the same one."""
         if config.pairs is None:
             self._find_multi_parallel_files()
         else:
@@ -232,13 +235,13 @@ class TextCorpus(Corpus):
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         if pair.is_copy:
-            parts = [_file_text(path) for path in self._language_files[pair.source]]
+            parts = [self._text_of(path) for path in self._language_files[pair.source]]
             text = _concatenate(parts)
             return text, text
 
         [(source_file, target_file)] = self._pair_files[pair]
-        source = _file_text(source_file)
-        target = _file_text(target_file)
+        source = self._text_of(source_file)
+        target = self._text_of(target_file)
         if len(source) != len(target):
             raise DataError(
                 f"{source_file} has {pluralize(len(source), 'line')}, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from polyglot.report.section import Section, render
 TITLE = "Heads of the bridge"
 
 SENTENCES = 2  # of each language, if the user names none
+MAX_SENTENCES = 40  # of all languages; with many languages, each of the first ones has one
 MIN_WORDS = 4
 MAX_WORDS = 12
 MAX_PIECES = 24  # so that the table fits on a screen
@@ -25,8 +27,8 @@ def attention(files: RunFiles) -> Section | None:
     Raises ConfigError and DataError for a sentence in a language without encoder.
     """
     sentences = list(files.sentences)
-    if not sentences and files.evaluations:
-        sentences = _test_sentences(files.evaluations[0])
+    if not sentences and files.main_evaluation is not None:
+        sentences = _test_sentences(files.main_evaluation)
     try:
         translator = Translator.load(files.run)
     except CheckpointError as error:
@@ -42,7 +44,14 @@ def attention(files: RunFiles) -> Section | None:
             maps.append(attention_map)
     if not maps:
         return None
-    return Section("attention", TITLE, render("attention.html", maps=maps))
+    body = render("attention.html", maps=maps, left_out=_left_out(files, maps))
+    return Section("attention", TITLE, body)
+
+
+def _left_out(files: RunFiles, maps: Sequence[dict[str, Any]]) -> bool:
+    """True if test sentences of some source languages are not shown, since there are too many."""
+    sources = {pair.source for pair in files.run.config.pairs}
+    return not files.sentences and len(sources) > MAX_SENTENCES <= len(maps)
 
 
 def weights(
@@ -80,19 +89,20 @@ def weights(
 
 
 def _test_sentences(evaluation: StoredEvaluation) -> list[tuple[str, str]]:
-    """First sentences of medium length of each source language."""
+    """First sentences of medium length of each source language, at most MAX_SENTENCES."""
     texts: dict[str, str] = {}
     for cell in evaluation.cells:
         if cell["scores"]:
             source, _ = cell_languages(cell)
             texts.setdefault(source, cell["source_text"])
 
+    count = SENTENCES if SENTENCES * len(texts) <= MAX_SENTENCES else 1
     sentences = []
     for language, name in texts.items():
         lines = [line for line in evaluation.text(name) if _has_medium_length(line)]
-        for line in lines[:SENTENCES]:
+        for line in lines[:count]:
             sentences.append((language, line))
-    return sentences
+    return sentences[:MAX_SENTENCES]
 
 
 def _has_medium_length(line: str) -> bool:

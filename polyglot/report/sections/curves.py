@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from polyglot.report.charts import Chart, draw_chart
+from polyglot.report.charts import Chart, draw_chart, mean_curve
 from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
@@ -14,6 +14,8 @@ Record = Mapping[str, Any]
 
 Curves = dict[str, list[tuple[float, float]]]
 """Steps and values by the name of the curve."""
+
+MAX_CURVES = 200  # of a chart; more tasks are shown by their target language
 
 COMMON_CURVES = (
     ("learning_rate", "Learning rate", "learning rate"),
@@ -49,34 +51,57 @@ def charts(log: Iterable[Record]) -> Iterator[Chart]:
 def _task_charts(training: Sequence[Record], validation: Sequence[Record]) -> Iterator[Chart]:
     """Yield the charts with a curve for each task or pair."""
     order = _colour_order(training, validation)
-    yield Chart(
+    yield _task_chart(
         "loss",
         "Training loss of each task",
         unit="per target token",
         curves=_task_curves(training, "translation"),
         order=order,
     )
-    yield Chart(
+    yield _task_chart(
         "heldout",
         "Validation loss of each task",
         unit="per target token",
         curves=_validation_curves(validation, "losses"),
         order=order,
     )
-    yield Chart(
+    yield _task_chart(
         "bleu",
         "Validation BLEU, greedy search",
         unit="BLEU",
         curves=_validation_curves(validation, "bleu"),
         order=order,
     )
-    yield Chart(
+    yield _task_chart(
         "penalty",
         "Penalty of the bridge, by task",
         unit="‖A·Aᵀ − I‖²",
         curves=_task_curves(training, "bridge"),
         order=order,
     )
+
+
+def _task_chart(
+    name: str,
+    title: str,
+    *,
+    unit: str,
+    curves: Curves,
+    order: Sequence[str],
+) -> Chart:
+    """Chart with a curve for each task; more than MAX_CURVES are averaged by target language."""
+    if len(curves) <= MAX_CURVES:
+        return Chart(name, title, unit, curves, order)
+    return Chart(name, f"{title}, mean by target language", unit, mean_by_target(curves))
+
+
+def mean_by_target(curves: Curves) -> Curves:
+    """Mean of the curves of all pairs into each language, named `into de`."""
+    groups: dict[str, list[list[tuple[float, float]]]] = {}
+    for pair, points in curves.items():
+        _, _, target = pair.partition("-")
+        groups.setdefault(f"into {target}", []).append(points)
+    return {name: mean_curve(group) for name, group in sorted(groups.items())}
 
 
 def _common_curve(training: Sequence[Record], key: str, name: str) -> Curves:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,10 +11,11 @@ from polyglot.data.corpora import Corpora
 from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 from polyglot.runs.data_folder import find_data_folder
-from polyglot.tasks.pairs import LanguagePair
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.vocabulary import UNK
 
 SAMPLE = 2000  # training sentences that are segmented
+MAX_TASKS = 200  # rows of the table of tasks; more tasks are summed by language
 
 
 def data(files: RunFiles) -> Section:
@@ -46,12 +48,35 @@ def data(files: RunFiles) -> Section:
         }
     body = render(
         "data.html",
-        tasks=list(tasks.values()),
+        tasks=[] if len(tasks) > MAX_TASKS else list(tasks.values()),
+        task_count=len(tasks),
+        sums=_task_sums(config.tasks, counts) if len(tasks) > MAX_TASKS else [],
         languages=languages,
         reason=reason,
         sample=SAMPLE,
     )
     return Section("data", "Text and vocabularies", body)
+
+
+def _task_sums(
+    tasks: Sequence[Task],
+    counts: Mapping[str, int | None],
+) -> list[dict[str, Any]]:
+    """Number of tasks and of sentence pairs from and into each language.
+
+    The sentences are None if they are not known for one of the tasks.
+    """
+    sums: dict[str, dict[str, Any]] = {}
+    for task in tasks:
+        for side, language in (("from", task.source), ("into", task.target)):
+            empty = {"name": language, "from": 0, "into": 0, "sentences": {"from": 0, "into": 0}}
+            row = sums.setdefault(language, empty)
+            row[side] += 1
+            count = counts.get(task.name)
+            known = row["sentences"][side]
+            both_known = count is not None and known is not None
+            row["sentences"][side] = known + count if both_known else None
+    return list(sums.values())
 
 
 def _count_sentences(corpora: Corpora, pair: LanguagePair) -> int | None:

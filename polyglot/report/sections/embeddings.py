@@ -9,7 +9,7 @@ from typing import Any
 from polyglot.core.score_tables import RETRIEVAL_TITLES
 from polyglot.report.analyses import StoredAnalysis, stored_analyses
 from polyglot.report.charts import COLOURS, Axis
-from polyglot.report.files import RunFiles
+from polyglot.report.files import RunFiles, language_tags
 from polyglot.report.section import Section, render
 
 # Size and margin of a plane
@@ -17,6 +17,8 @@ WIDTH = 520
 HEIGHT = 400
 MARGIN = 14
 
+MAX_DOTS = 2000  # of a plane; with many languages, fewer sentences are shown
+MANY_LANGUAGES = 8  # with more languages, the legend of a plane is folded
 LINKED = 12  # sentences that are joined with their translations by lines
 
 KIND_TITLES = {"supervised": "supervised", "zero-shot": "zero-shot †"}
@@ -46,12 +48,13 @@ def embeddings(files: RunFiles) -> Section | None:
 def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
     """Values of one analysis for the template."""
     values = analysis.values
-    sentences = values["map"]["sentences"]
+    count = max(1, MAX_DOTS // max(1, len(values["map"]["sentences"])))
+    sentences = _first_ones(values["map"]["sentences"], count)
     translations = list(zip(*sentences.values()))
     planes = values["map"]["planes"]
     maps = []
     for map_number, (title, points) in enumerate(planes.items()):
-        plane = draw_plane(points)
+        plane = draw_plane(_first_ones(points, count))
         plane["id"] = f"map-{number}-{map_number}"
         plane["title"] = title
         maps.append(plane)
@@ -65,7 +68,14 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
         "linked": min([LINKED, *map(len, sentences.values())]),
         "sentences": sentences,
         "rows": translations,
+        "tags": list(language_tags(sentences).values()),
+        "many": len(sentences) > MANY_LANGUAGES,
     }
+
+
+def _first_ones(rows_by_language: Mapping[str, Sequence[Any]], count: int) -> dict[str, Any]:
+    """First sentences, or their points, of each language."""
+    return {language: rows[:count] for language, rows in rows_by_language.items()}
 
 
 def _retrieval(

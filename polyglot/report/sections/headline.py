@@ -24,8 +24,8 @@ KIND_TITLES = {
 def headline(files: RunFiles) -> Section:
     cards: list[dict[str, str]] = []
     description = ""
-    if files.evaluations:
-        evaluation = files.evaluations[0]
+    evaluation = files.main_evaluation
+    if evaluation is not None:
         cards += _score_cards(evaluation)
         cards += _language_cards(evaluation)
         description = _describe_scores(evaluation)
@@ -35,7 +35,7 @@ def headline(files: RunFiles) -> Section:
         cards=cards,
         facts=_facts(files.run.config),
         where=description,
-        scored=bool(files.evaluations),
+        scored=evaluation is not None,
         unreadable=files.unreadable,
     )
     return Section("headline", "Overview", body)
