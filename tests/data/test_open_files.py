@@ -23,7 +23,7 @@ from polyglot.data.text_files import line_blocks
 from polyglot.tasks.pairs import LanguagePair
 
 LINES = 9000
-READERS = 150
+READERS = 40
 
 
 def open_descriptors() -> int:

@@ -36,6 +36,8 @@ from tests.builders.runs import sample_sentences, tiny_run, train
 from tests.builders.tensors import LargestTensor
 
 KINDS = [if_available(name) for name in DECODERS.names()]
+SEARCH = {"beam": 3, "n_best": 3, "max_length_ratio": 1.0, "max_length_extra": 4}
+"""Settings of the search. A model that has learnt nothing translates up to the largest length."""
 
 
 def found_with(decoder, words, **settings):
@@ -44,7 +46,7 @@ def found_with(decoder, words, **settings):
         tiny_model(tiny_config(decoder=decoder)).eval(),
         random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1))),
     )
-    config = SearchConfig(beam=3, n_best=3, **settings)
+    config = SearchConfig(**SEARCH, **settings)
     with torch.inference_mode():
         memory, lengths = (
             model.encode("de", batch.source, batch.source_mask),
@@ -122,7 +124,7 @@ def test_it_is_search_in_which_other_words_are_impossible(decoder, of_each):
         tiny_model(tiny_config(decoder=decoder)).eval(),
         random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1))),
     )
-    config, english = SearchConfig(beam=3, n_best=3), model.decoders["en"]
+    config, english = SearchConfig(**SEARCH), model.decoders["en"]
     with torch.inference_mode():
         memory, lengths = (
             model.encode("de", batch.source, batch.source_mask),
