@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from polyglot.core.errors import abbreviate
+from polyglot.core.file_checks import is_regular_file
 
 Value = TypeVar("Value")
 
@@ -30,6 +31,8 @@ def read_json(path: Path, *, largest: int = LARGEST_FILE) -> Any:
     largest: limit in bytes. Raises OSError if the file cannot be read, and ValueError with a reason
     if it is too large or not JSON.
     """
+    if not is_regular_file(path):
+        raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:

@@ -43,6 +43,12 @@ def is_complete(path: Path) -> bool:
     return trailer.startswith(END_OF_STREAM + MARK)
 
 
+def is_older_table(path: Path) -> bool:
+    """Tell if a file ends as complete tables of older versions do, without a checksum."""
+    with path.open("rb") as file:
+        return _read_trailer(file).endswith(END_OF_STREAM)
+
+
 def is_intact(path: Path) -> bool:
     """Compare the checksum of a complete file. Reads the whole file."""
     with path.open("rb") as file:

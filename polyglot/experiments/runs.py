@@ -13,6 +13,7 @@ from polyglot.config.loading import load_config
 from polyglot.config.schema import Config
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import ConfigError, PolyglotError, abbreviate
+from polyglot.core.stored_json import parse_json, read_json
 from polyglot.experiments.config import Experiment, slug
 from polyglot.experiments.settings import SystemConfig
 from polyglot.runs.checkpoint import steps
@@ -22,6 +23,7 @@ from polyglot.tasks.schedule import CENTER
 
 LOG_TAIL = 1 << 18  # bytes; the end of a log, with at least one line about training
 COMPLETE = ".complete"
+LARGEST_RECORD = 1 << 16
 """File in a run whose training reached its last step, or stopped early as configured."""
 
 
@@ -240,14 +242,13 @@ def _completed_step(path: Path, *, last_step: int) -> int | None:
     last_step: step of the newest checkpoint, for a file that does not name the step.
     """
     try:
-        record = json.loads((path / COMPLETE).read_text(encoding="utf-8"))
+        record = read_json(path / COMPLETE, largest=LARGEST_RECORD)
     except OSError:
         return None
     except ValueError:  # older runs have an empty file
         return last_step
-    if not isinstance(record, dict):
-        return last_step
-    return record.get("step", last_step)
+    step = record.get("step") if isinstance(record, dict) else None
+    return step if type(step) is int else last_step
 
 
 def last_training_record(path: Path) -> dict[str, float] | None:
@@ -260,5 +261,8 @@ def last_training_record(path: Path) -> dict[str, float] | None:
         lines = file.read().decode(errors="replace").splitlines()
     for line in reversed(lines):
         if line.startswith('{"kind": "training"') and line.endswith("}"):
-            return json.loads(line)
+            try:
+                return parse_json(line)
+            except ValueError:  # damaged; the line before it is as good
+                continue
     return None

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_checks import is_regular_file
 from polyglot.core.stored_json import (
     parse_json,
     read_json,
@@ -143,6 +144,8 @@ class Checkpoint:
         """Read a file and compare its checksum with the manifest's."""
         path = self.path / file
         try:
+            if not is_regular_file(path):
+                raise CheckpointError(f"{path}: damaged: it is not a regular file")
             content = path.read_bytes()
         except OSError as error:
             raise CheckpointError(
@@ -367,7 +370,7 @@ def best_step(folder: Path) -> int | None:
     Raises CheckpointError if the file is damaged.
     """
     path = folder / BEST
-    if not path.is_file():
+    if not path.exists():
         return None
     try:
         values = read_json(path)

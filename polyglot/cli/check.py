@@ -1,0 +1,181 @@
+"""Command `check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from polyglot.cli import completion
+from polyglot.cli.app import command, logger, screen
+from polyglot.core.errors import ConfigError, abbreviate, pluralize
+from polyglot.core.file_checks import INTACT, FileCheck
+
+DAMAGE_FOUND = 1
+"""Exit code if a file is damaged, missing or changed."""
+
+SHOWN = 100
+"""Problems that are printed for each path; `--json` prints all."""
+
+
+@command(
+    "polyglot check runs/phrasebook",
+    "polyglot check runs/phrasebook && polyglot train runs/phrasebook --resume",
+    "polyglot check ~/.cache/huggingface/datasets",
+    "polyglot check runs/a runs/b --json",
+    "polyglot check runs/phrasebook --accept-changes",
+)
+def check(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN|CACHE...",
+            help="Run directories, the folder of cached text, or one of its .arrow files.",
+            autocompletion=completion.runs,
+        ),
+    ],
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes",
+            help="First store the present values of config.yaml as right.",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the state of every file as JSON.")
+    ] = False,
+) -> None:
+    """Check every file of runs and of cached text: intact, damaged, missing or changed.
+
+    The exit code is 0 if everything is intact, and 1 if something is not.
+    """
+    kinds = [_kind_of(path, accept_changes=accept_changes) for path in paths]
+    has_problem = False
+    reports = []
+    for path, kind in zip(paths, kinds):
+        if accept_changes:
+            _accept(path)
+        results = _check(path, kind)
+        problems = [result for result in results if result.is_problem]
+        has_problem = has_problem or bool(problems)
+        if as_json:
+            reports.append(_report(path, kind, results))
+        else:
+            _print_results(path, results)
+    if as_json:
+        print(json.dumps(reports, indent=1, ensure_ascii=False))
+    if has_problem:
+        raise typer.Exit(DAMAGE_FOUND)
+
+
+def _kind_of(path: Path, *, accept_changes: bool) -> str:
+    """Return `run` or `cache`. Raises ConfigError for anything else."""
+    from polyglot.data.cache_check import find_cache
+    from polyglot.runs.integrity import is_run
+
+    if is_run(path):
+        return "run"
+    if find_cache(path) is None:
+        raise ConfigError(
+            f"{path}: neither a run directory nor a folder with cached text; a run has a "
+            "config.yaml, and a cache has .arrow files"
+        )
+    if accept_changes:
+        raise ConfigError(f"{path}: --accept-changes is for runs, and this is a cache")
+    return "cache"
+
+
+def _accept(path: Path) -> None:
+    from polyglot.runs.config_changes import accept_changes
+    from polyglot.runs.run import Run
+
+    run = Run.open(path, accept_changes=True)
+    with run.lock():
+        changes = accept_changes(path, run.config)
+    accepted = abbreviate(changes, shown=20) or "nothing had changed"
+    logger.info(f"{path}: the values of config.yaml are stored: {accepted}")
+
+
+def _check(path: Path, kind: str) -> list[FileCheck]:
+    from polyglot.data.cache_check import check_cache, find_cache
+    from polyglot.runs.integrity import check_run
+
+    if kind == "run":
+        return check_run(path)
+    return list(check_cache(find_cache(path)))
+
+
+def _report(path: Path, kind: str, results: Sequence[FileCheck]) -> dict[str, Any]:
+    files = []
+    for result in results:
+        entry = {"path": str(result.path), "state": result.state}
+        if result.message:
+            entry["message"] = result.message
+        if result.advice:
+            entry["advice"] = result.advice
+        files.append(entry)
+    intact = not any(result.is_problem for result in results)
+    return {"path": str(path), "kind": kind, "intact": intact, "files": files}
+
+
+def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
+    """Print one line for each part, then every problem and what can be done."""
+    parts: dict[str, list[FileCheck]] = {}
+    for result in results:
+        parts.setdefault(_part_of(path, result.path), []).append(result)
+    table = Table(title=Text(str(path), style="bold"), title_justify="left", box=None)
+    for heading in ("part", "files", "state", "belongs to"):
+        table.add_column(heading, justify="right" if heading == "files" else "left")
+    for part, members in parts.items():
+        table.add_row(Text(part), str(len(members)), _states(members), Text(_remarks(members)))
+    screen.print(table)
+
+    problems = [result for result in results if result.is_problem]
+    for result in problems[:SHOWN]:
+        line = f"{result.path}: {result.state}"
+        message = result.message.removeprefix(f"{result.path}: ")
+        if message:
+            line += f": {message}"
+        screen.print(Text(line), soft_wrap=True)
+        if result.advice and result.advice not in message:
+            screen.print(Text(f"  → {result.advice}"), soft_wrap=True)
+    if len(problems) > SHOWN:
+        screen.print(f"… and {len(problems) - SHOWN} more; --json lists all")
+    if not problems:
+        screen.print(f"{pluralize(len(results), 'file')}, no damage found")
+
+
+def _part_of(path: Path, file: Path) -> str:
+    """Folder of a checkpoint or result, first folder of other files, or the file itself."""
+    try:
+        parts = file.relative_to(path).parts
+    except ValueError:
+        parts = (file.name,)
+    if len(parts) > 1 and parts[0] in ("checkpoints", "evaluation", "analysis"):
+        return "/".join(parts[:2])
+    return parts[0] if parts else file.name
+
+
+def _states(results: Sequence[FileCheck]) -> Text:
+    """Return `intact`, or the number of files in each state: `3 intact, 1 damaged`."""
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result.state] = counts.get(result.state, 0) + 1
+    is_problem = any(result.is_problem for result in results)
+    style = "bold red" if is_problem else ""
+    if list(counts) == [INTACT]:
+        return Text(INTACT)
+    if len(results) == 1:
+        return Text(results[0].state, style=style)
+    return Text(", ".join(f"{count} {state}" for state, count in counts.items()), style=style)
+
+
+def _remarks(results: Sequence[FileCheck]) -> str:
+    """Messages of the files that are in order."""
+    messages = [result.message for result in results if not result.is_problem and result.message]
+    return "; ".join(dict.fromkeys(messages))

@@ -1,0 +1,189 @@
+"""`polyglot check`: every file of a run and of the cache, and what can be done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import datasets
+import pytest
+
+from tests.cli.small_run import LAST_CHECKPOINT, file_hashes, flip_last_bit, one_line
+
+RUN = Path("runs/mine")
+CHECK = ("check", RUN)
+
+
+@pytest.fixture(scope="session")
+def evaluated_run(small_run_folder, tmp_path_factory) -> Path:
+    """Folder with a run that was evaluated. Do not change it."""
+    from polyglot.evaluation.evaluator import evaluate
+    from polyglot.evaluation.protocol import Protocol
+    from polyglot.evaluation.views.export import save_with_views
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
+
+    folder = tmp_path_factory.mktemp("evaluated")
+    shutil.copytree(small_run_folder, folder, dirs_exist_ok=True)
+    run = Run.open(folder / RUN)
+    protocol = Protocol.model_validate({"pairs": ["de-en"], "metrics": ["chrf"], "resamples": 2})
+    results = run.evaluation / "default"
+    save_with_views(evaluate(run, Translator.load(run), protocol, folder=results), results)
+    return folder
+
+
+@pytest.fixture
+def evaluated(evaluated_run, tmp_path, monkeypatch) -> Path:
+    """A copy of the folder; the working directory of the test."""
+    shutil.copytree(evaluated_run, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_intact_run(evaluated, polyglot):
+    before = file_hashes(evaluated)
+    result = polyglot(*CHECK)
+    assert result.status == 0
+    output = one_line(result.output)
+    assert "config.yaml 1 intact settings.json" in output or "settings.json 1 intact" in output
+    assert "checkpoints/step-00000004 10 intact" in output
+    assert "scores of step" in output
+    assert "no damage found" in output
+    assert file_hashes(evaluated) == before
+
+
+UNCHECKED = (".lock", "log.jsonl", ".png", ".csv", ".md", "report.html")
+
+
+def checked_files(run: Path) -> list[Path]:
+    """Files whose damage must be found."""
+    files = []
+    for path in sorted(run.rglob("*")):
+        if path.is_file() and not path.name.endswith(UNCHECKED):
+            files.append(path)
+    return files
+
+
+def test_every_damaged_and_every_missing_file_is_named(evaluated, polyglot):
+    from polyglot.runs.integrity import check_run
+
+    files = checked_files(RUN)
+    assert len(files) > 30
+    for path in files:
+        content = path.read_bytes()
+        for damage in ("flipped", "cut off", "empty", "fifo", "missing"):
+            if damage == "missing" and path.name in ("started_in.json", "best.json", "config.yaml"):
+                continue  # an older run has none; without a configuration it is no run
+            if damage == "missing" and "cells" in path.parts:
+                continue  # the direction is computed again
+            if damage == "missing" and path.name in ("checksums.json", "manifest.json"):
+                continue  # an older run; an incomplete checkpoint, tested below
+            if damage == "missing" and path.name == "matrix.json":
+                continue  # the evaluation is repeated
+            path.unlink()
+            if damage == "fifo":
+                os.mkfifo(path)
+            elif damage == "flipped":
+                middle = len(content) // 2
+                path.write_bytes(
+                    content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+                )
+            elif damage != "missing":
+                path.write_bytes(content[: len(content) // 2 if damage == "cut off" else 0])
+            problems = [result for result in check_run(RUN) if result.is_problem]
+            named = [str(problem.path) + problem.message for problem in problems]
+            assert any(path.name in text for text in named), (path, damage, named)
+            assert all(problem.advice for problem in problems), problems
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+    assert not any(result.is_problem for result in check_run(RUN))
+
+
+def test_a_damaged_file_gives_status_1_and_advice(folder, polyglot):
+    flip_last_bit(LAST_CHECKPOINT / "decoder.fr.safetensors")
+    result = polyglot(*CHECK)
+    assert result.status == 1
+    assert (
+        f"{LAST_CHECKPOINT}/decoder.fr.safetensors: damaged: its SHA-256 is not that of the "
+        f"manifest\n  → put it back from a copy of the run, or use another checkpoint; to train "
+        f"on, remove {LAST_CHECKPOINT}\n"
+    ) in result.output
+
+
+def test_json_lists_every_file(folder, polyglot):
+    (RUN / "vocabulary/fr.model").unlink()
+    (RUN / "checkpoints/.x.writing").touch()
+    result = polyglot(*CHECK, "--json")
+    assert result.status == 1
+    [report] = json.loads(result.output)
+    assert (report["path"], report["kind"], report["intact"]) == ("runs/mine", "run", False)
+    states = {entry["path"]: entry["state"] for entry in report["files"]}
+    assert states["runs/mine/vocabulary/fr.model"] == "missing"
+    assert states["runs/mine/vocabulary/de.model"] == "intact"
+    assert states["runs/mine/checkpoints/.x.writing"] == "left over"
+    assert states["runs/mine/log.jsonl"] == "no checksum"
+
+
+def test_an_incomplete_checkpoint_and_a_missing_best_one(folder, polyglot):
+    (LAST_CHECKPOINT / "manifest.json").unlink()
+    assert f"{LAST_CHECKPOINT}/manifest.json: damaged" in polyglot(*CHECK).output
+    shutil.rmtree(LAST_CHECKPOINT)
+    shutil.rmtree(RUN / "checkpoints/step-00000002")
+    output = polyglot(*CHECK).output
+    assert "missing: it was the best" in output
+
+
+def test_a_changed_configuration_is_accepted(folder, polyglot):
+    path = RUN / "config.yaml"
+    path.write_text(path.read_text().replace("beam: 2", "beam: 3"))
+    result = polyglot(*CHECK)
+    assert result.status == 1
+    message = "was changed since the program wrote it: search.beam was 2 and is 3"
+    assert f"runs/mine/config.yaml: changed: {message}" in result.output
+    assert message in polyglot.refuses("translate", RUN, "--from", "de", "--to", "fr", stdin="x\n")
+    once = ("--accept-changes", "--from", "de", "--to", "fr")
+    assert polyglot("translate", RUN, *once, stdin="x\n").status == 0
+    assert polyglot(*CHECK).status == 1
+
+    result = polyglot(*CHECK, "--accept-changes")
+    assert result.status == 0
+    assert "stored: search.beam was 2 and is 3" in result.errors
+    assert polyglot(*CHECK).status == 0
+    assert polyglot("translate", RUN, "--from", "de", "--to", "fr", stdin="x\n").status == 0
+
+
+def test_files_of_the_cache(folder, polyglot, monkeypatch):
+    import pyarrow
+
+    from polyglot.data.cache import cached_dataset
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(folder / "cache"))
+    for name in ("one", "two"):
+        cached_dataset(name, lambda: [pyarrow.table({"text": ["some text"] * 100})])
+    assert polyglot("check", "cache").status == 0
+    path = Path("cache/polyglot/two.arrow")
+    flip_last_bit(path)
+    result = polyglot("check", "cache")
+    assert result.status == 1
+    assert f"{path}: damaged: its checksum differs\n  → remove it, or leave it" in result.output
+    assert polyglot("check", "cache/polyglot/one.arrow").status == 0
+    path.write_bytes(path.read_bytes()[:-5])
+    assert "it was cut off" in polyglot("check", path).output
+
+
+def test_wrong_use(folder, polyglot):
+    message = "neither a run directory nor a folder with cached text"
+    for path in (".", "mine.yaml", "nothing", "runs"):
+        assert f"{path}: {message}" in polyglot.refuses("check", path)
+    Path("cache").mkdir()
+    Path("cache/x.arrow").touch()
+    assert "is for runs" in polyglot.refuses("check", "cache", "--accept-changes")
+
+
+def test_a_damaged_configuration(folder, polyglot):
+    (RUN / "config.yaml").write_text("languages: [en\n")
+    result = polyglot(*CHECK)
+    assert result.status == 1
+    assert "no valid YAML" in result.output and "settings.json has its values too" in result.output
