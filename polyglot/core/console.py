@@ -30,14 +30,47 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
+RIGHT_TO_LEFT = (
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+"""Characters of the scripts that are written from right to left, such as Hebrew and Arabic."""
+
+RIGHT_TO_LEFT_TEXT = re.compile(
+    rf"{RIGHT_TO_LEFT}(?:(?:(?!  )(?:{RIGHT_TO_LEFT}|[^\w\n\x1b]|\d))*{RIGHT_TO_LEFT})?"
+)
+"""Words from right to left, with single spaces, digits and punctuation between them."""
+
+FIRST_STRONG_ISOLATE = "\u2068"
+POP_ISOLATE = "\u2069"
+
+
+def isolate_right_to_left(text: str) -> str:
+    """Isolate words from right to left, so that they do not reorder the numbers beside them.
+
+    The marks of Unicode (UAX 9) take no place; a terminal without bidirectional text ignores them.
+    """
+    return RIGHT_TO_LEFT_TEXT.sub(
+        lambda match: f"{FIRST_STRONG_ISOLATE}{match[0]}{POP_ISOLATE}",
+        text,
+    )
+
+
 class SafeConsole(Console):
     """Console that prints strings as they are, without markup and emoji codes.
 
-    For styles, print a `rich.text.Text`.
+    For styles, print a `rich.text.Text`. On a terminal, words from right to left are isolated.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
+
+    @property
+    def file(self) -> IO[str]:
+        return IsolatingStream(self, super().file)
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Convert a string, also one in a cell of a table; its control characters are visible."""
@@ -50,6 +83,22 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(visible(segment.text), segment.style)
+
+
+class IsolatingStream:
+    """Stream wrapper that isolates words from right to left if the console is a terminal."""
+
+    def __init__(self, console: Console, stream: IO[str]) -> None:
+        self.console = console
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> None:
+        if self.console.is_terminal:
+            text = isolate_right_to_left(text)
+        self.stream.write(text)
 
 
 class DisconnectSafeStream:
@@ -94,6 +143,10 @@ class StderrConsole(SafeConsole):
     @property
     def file(self) -> DisconnectSafeStream:
         return DisconnectSafeStream(super().file)
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
 
 
 stderr_console = StderrConsole(stderr=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
@@ -80,6 +80,8 @@ class Comparison:
     """kind of each direction in each system: a direction can be zero-shot in only some of them"""
     averages_runs: bool = False
     """True if a score is the mean of several runs, such as several seeds"""
+    test_set: str = ""
+    """name of the test set if the protocol has several"""
 
     def means(self) -> dict[str, dict[str, float]]:
         """Mean score by kind and system, over the directions of this kind in the system."""
@@ -191,7 +193,8 @@ def compare_systems(
             f"{listed}: no direction has {measure.title} in all of them; "
             "evaluate them with one protocol"
         )
-    return _compare(directions, measure, test, samples)
+    comparison = _compare(directions, measure, test, samples)
+    return replace(comparison, test_set=baseline[0].test_set)
 
 
 def _common_directions(

@@ -76,9 +76,9 @@ def test_match_with_a_model_of_the_same_size_changes_nothing(folder, polyglot):
 def test_match_with_overrides_and_a_number(folder, polyglot):
     more = ("model.encoder.layers=2", "data.train+=[]")
     for name in ("mine.yaml", "runs/mine"):
-        result = polyglot("match", name, *more, "--parameters", "13k")
+        result = polyglot("match", name, *more, "--parameters", "300k")
         assert result.status == 0, result.errors
-        assert "parameters for 13,000: " in result.errors
+        assert "parameters for 300,000: " in result.errors
         assert result.output.startswith("model.encoder.layers=2 'data.train+=[]' model.")
 
 

@@ -99,7 +99,7 @@ def test_dry_run_shows_all_tables_and_writes_nothing(folder, polyglot):
         "activations",
     )
     for name in rows:
-        assert f"│ {name} " in result.output
+        assert f"\n {name} " in result.output
 
 
 def test_dry_run_finds_mistakes_in_the_text(folder, polyglot):

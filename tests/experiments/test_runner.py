@@ -274,8 +274,8 @@ def test_an_ensemble_has_all_runs_of_its_systems(folder, program, monkeypatch) -
     assert larger.status == 0
     (folder / "ensembles.yaml").write_text(dump_yaml(ENSEMBLES))
     plan = program("experiment", "ensembles.yaml", "--dry-run").output
-    assert re.search(r"│ both +│ 2 in ", plan)
-    assert re.search(r"│ all +│ 3 in ", plan)
+    assert re.search(r"\n both +2 in ", plan)
+    assert re.search(r"\n all +3 in ", plan)
 
     out = folder / "out"
     experiment = Experiment.load("ensembles.yaml")

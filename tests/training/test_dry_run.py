@@ -92,7 +92,7 @@ def test_the_tables_show_tasks_vocabularies_components_and_memory(tmp_path):
     for description in descriptions.values():
         assert description in text
     memory_table = text.split("Memory of training")[1]
-    total_row = memory_table.split("│ all ")[1].splitlines()[0]
+    total_row = memory_table.split("\n all ")[1].splitlines()[0]
     assert f"{sum(memory.values()) / 2**20:,.0f}" in total_row
 
 
@@ -189,7 +189,7 @@ def process_rows(config, processes):
     """Rows of the table of processes: name, tasks, parameters."""
     tables = plan_training(config, processes).tables()
     [table] = [table for table in tables if table.title == "Processes"]
-    return list(zip(*(column.cells for column in table.columns)))
+    return [tuple(cell.plain for cell in row) for row in table.rows]
 
 
 def test_the_table_of_many_processes_shows_the_smallest_and_the_largest(tmp_path, monkeypatch):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import pluralize
@@ -25,10 +24,10 @@ from polyglot.evaluation.significance import Comparison
 from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
-    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
+
+    from polyglot.core.tables import FoldedTable
 
 KIND_STYLES = {
     "supervised": "",
@@ -36,7 +35,6 @@ KIND_STYLES = {
     "pivot": "cyan",
     "copy": "dim",
 }
-COLUMN_GAP = 3  # characters between two columns
 
 
 def matrix_tables(matrix: ScoreMatrix) -> Iterator[Table]:
@@ -74,66 +72,28 @@ def measure_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
 
     return titled_table(
         f"{grid.title} · {matrix_title(matrix)}",
-        GridView(grid),
+        grid_table(grid),
         Text.assemble("means: ", listed_means),
         legend(matrix),
         *signature_lines(matrix, measure),
     )
 
 
-@dataclass(frozen=True)
-class GridView:
-    """Renders a grid; columns that do not fit into the terminal follow in further tables."""
+def grid_table(grid: Grid) -> FoldedTable:
+    """Table of a grid: rows are sources, columns are targets."""
+    table = plain_table("from ↓ into →", *grid.languages)
+    for source in grid.languages:
+        cells = [_grid_cell(grid, LanguagePair(source, target)) for target in grid.languages]
+        table.add_row(source, *cells)
+    return table
 
-    grid: Grid
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        yield from self._tables(console, options)
+def _grid_cell(grid: Grid, pair: LanguagePair) -> Text:
+    from rich.text import Text
 
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        from rich.measure import measure_renderables
-
-        return measure_renderables(console, options, self._tables(console, options))
-
-    def _tables(self, console: Console, options: ConsoleOptions) -> list[Table]:
-        from rich.measure import Measurement
-
-        empty_table = self._table([])
-        first_column = Measurement.get(console, options, empty_table)
-        available = options.max_width - first_column.maximum
-        parts: list[list[str]] = [[]]
-        remaining = available
-        for target in self.grid.languages:
-            width = COLUMN_GAP + self._width(target)
-            if parts[-1] and width > remaining:
-                parts.append([])
-                remaining = available
-            parts[-1].append(target)
-            remaining -= width
-        return [self._table(part) for part in parts]
-
-    def _width(self, target: str) -> int:
-        """Width of a column, without the gap."""
-        width = len(target)
-        for source in self.grid.languages:
-            cell = self.grid.format_cell(LanguagePair(source, target))
-            width = max(width, len(cell))
-        return width
-
-    def _table(self, targets: Sequence[str]) -> Table:
-        table = plain_table("from ↓ into →", *targets)
-        for source in self.grid.languages:
-            pairs = [LanguagePair(source, target) for target in targets]
-            cells = [self._cell(pair) for pair in pairs]
-            table.add_row(source, *cells)
-        return table
-
-    def _cell(self, pair: LanguagePair) -> Text:
-        from rich.text import Text
-
-        kind = self.grid.kinds.get(pair, "")
-        style = KIND_STYLES.get(kind, "")
-        return Text(self.grid.format_cell(pair), style=style)
+    kind = grid.kinds.get(pair, "")
+    style = KIND_STYLES.get(kind, "")
+    return Text(grid.format_cell(pair), style=style)
 
 
 def conditions_table(matrix: ScoreMatrix) -> Table:
@@ -149,7 +109,7 @@ def conditions_table(matrix: ScoreMatrix) -> Table:
             means[kind] = value
         cells = [format_number(means.get(kind)) for kind in kinds]
         table.add_row(measure.title, *cells)
-    return titled_table("All metrics and conditions", table)
+    return titled_table(with_test_set("All metrics and conditions", matrix.test_set), table)
 
 
 def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
@@ -167,7 +127,7 @@ def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
             format_difference(difference),
         )
     title = f"{direct.title}: direct and pivot translation, {route}"
-    return titled_table(title, table)
+    return titled_table(with_test_set(title, matrix.test_set), table)
 
 
 def output_errors_table(matrix: ScoreMatrix) -> Table:
@@ -175,7 +135,8 @@ def output_errors_table(matrix: ScoreMatrix) -> Table:
     table = plain_table("outputs", *ERROR_TITLES.values())
     for kind, errors in mean_errors_by_kind(matrix).items():
         table.add_row(mark_kind(kind, kind), *errors.values())
-    return titled_table("Output errors. In brackets: the same measure for the references.", table)
+    title = with_test_set("Output errors", matrix.test_set)
+    return titled_table(f"{title}. In brackets: the same measure for the references.", table)
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -196,34 +157,35 @@ def comparison_table(comparison: Comparison) -> Table:
 
     noun = "system" if comparison.averages_runs else "run"
     systems = pluralize(len(comparison.names), noun)
-    title = f"{comparison.measure.title} of {systems}"
+    title = with_test_set(f"{comparison.measure.title} of {systems}", comparison.test_set)
     return titled_table(title, table, comparison.note)
 
 
-def plain_table(first_column: str, *columns: str) -> Table:
+def with_test_set(title: str, test_set: str) -> str:
+    """Add the name of the test set to a title, if there are several."""
+    if not test_set:
+        return title
+    return f"{title} · {test_set}"
+
+
+def plain_table(first_column: str, *columns: str) -> FoldedTable:
     """Empty table; all columns except the first are aligned to the right."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    from polyglot.core.tables import FoldedTable
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first_column, style="bold")
-    for column in columns:
-        # The name of a run could look like markup of rich, so it is not given as plain string.
-        table.add_column(Text(column), justify="right", overflow="fold")
-    return table
+    return FoldedTable(first_column, *columns)
 
 
-def titled_table(title: str, body: Table | GridView, *lines: object) -> Table:
+def titled_table(title: str, body: FoldedTable, *lines: object) -> Table:
     """Table with a title above and lines below, which may be wider than the table."""
     from rich.table import Table
     from rich.text import Text
 
     outer = Table.grid()
+    outer.add_column(overflow="fold")
     outer.add_row(Text(title, style="bold"))
     outer.add_row(body)
     for line in lines:
         if not isinstance(line, Text):
-            line = Text(str(line), style="dim", overflow="fold")
+            line = Text(str(line), style="dim")
         outer.add_row(line)
     return outer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from polyglot.core.score_tables import format_percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from polyglot.core.tables import FoldedTable
 
 VOCABULARY_SIZE = 30_000
 """Words in the vocabularies of the paper."""
@@ -46,16 +46,16 @@ def table(
     statistics: Mapping[str, tuple[Statistics, Statistics]],
     *,
     kept: int = VOCABULARY_SIZE,
-) -> Table:
+) -> FoldedTable:
     """Table of the words before and after symbols, by language."""
-    from rich.table import Table
+    from polyglot.core.tables import FoldedTable
 
     columns = []
     texts = []
     for language, (before, after) in statistics.items():
         columns += [f"{language} before", f"{language} after"]
         texts += [before, after]
-    rows = Table("", *columns, title="Words, separated by spaces")
+    rows = FoldedTable("", *columns, title="Words, separated by spaces")
     rows.add_row("unique words", *(f"{text.unique:,}" for text in texts))
     rows.add_row("all words", *(f"{text.total:,}" for text in texts))
     shares = [format_percent(text.coverage(kept)) for text in texts]
