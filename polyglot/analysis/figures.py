@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
+from rich.cells import cell_len
+
+from polyglot.core.figure_fonts import figure_bytes, is_right_to_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-logger = logging.getLogger("polyglot")
 
 DPI = 150
 TEXT_COLOUR = "#1b1f24"
@@ -83,7 +81,7 @@ def panels_png(panels: Sequence[Panel], *, title: str) -> bytes:
 
 def _panel_width(panel: Panel) -> float:
     """Width in inches, with room for the longest name of a row."""
-    longest_name = max(map(len, panel.rows))
+    longest_name = max(map(cell_len, panel.rows))
     return max(2.2, 0.27 * len(panel.columns) + 0.07 * longest_name + 0.6)
 
 
@@ -99,13 +97,15 @@ def arcs_png(
     heads: index of the head of each word; None for a word without an arc.
     """
     places = _word_places(words)
+    if is_right_to_left(words):
+        places = places[-1] - places
     distances = []
     for word, head in enumerate(heads):
         if head is not None:
             distances.append(abs(places[head] - places[word]))
     widest = max(distances, default=1.0)
 
-    figure = _figure(max(4.0, 0.75 * places[-1] + 1.2), 1.3 + 0.22 * widest, title)
+    figure = _figure(max(4.0, 0.75 * places.max() + 1.2), 1.3 + 0.22 * widest, title)
     axes = figure.subplots()
     for word, (head, share) in enumerate(zip(heads, shares)):
         axes.text(
@@ -120,7 +120,7 @@ def arcs_png(
         )
         if head is not None:
             _draw_arc(axes, start=places[head], end=places[word], share=share)
-    axes.set(xlim=(places[0] - 0.6, places[-1] + 0.6), ylim=(-0.4, 0.25 * widest + 0.3))
+    axes.set(xlim=(places.min() - 0.6, places.max() + 0.6), ylim=(-0.4, 0.25 * widest + 0.3))
     axes.axis("off")
     return figure_png(figure)
 
@@ -129,7 +129,8 @@ def _word_places(words: Sequence[str]) -> numpy.ndarray:
     """Centre of each word on a line, in inches."""
     distances = [0.0]
     for word, following in zip(words, words[1:]):
-        distances.append(0.16 * (len(word) + len(following)) / 2 + 0.35)
+        letters = (cell_len(word) + cell_len(following)) / 2
+        distances.append(0.16 * letters + 0.35)
     return numpy.cumsum(distances)
 
 
@@ -238,21 +239,5 @@ def _figure(
 
 
 def figure_png(figure: Figure) -> bytes:
-    """Return a figure as a PNG file. Letters without a font are logged in one message."""
-    file = io.BytesIO()
-    with warnings.catch_warnings(record=True) as records:
-        warnings.simplefilter("always")
-        figure.savefig(file, format="png", facecolor="white")
-
-    lacks_letters = False
-    for record in records:
-        if "missing from font" in str(record.message):
-            lacks_letters = True
-        else:
-            warnings.warn(record.message, stacklevel=2)
-    if lacks_letters:
-        logger.warning(
-            "figures: boxes stand for letters that no font of matplotlib has; install a font that "
-            "has them, such as Noto Sans CJK, and name it in matplotlibrc as font.family"
-        )
-    return file.getvalue()
+    """Return a figure as a PNG file."""
+    return figure_bytes(figure, background="white")

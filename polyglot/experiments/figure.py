@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyglot.core.figure_fonts import figure_bytes
 from polyglot.evaluation.score_matrix import cell_name
 from polyglot.evaluation.views.heat_map import BACKGROUND, DPI, LINE_COLOUR, TEXT_COLOUR
 from polyglot.experiments.results import Results
@@ -163,9 +163,7 @@ def _draw(
         figure.legend(
             loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT_COLOUR
         )
-    file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=BACKGROUND)
-    return file.getvalue()
+    return figure_bytes(figure, background=BACKGROUND)
 
 
 def _draw_series(

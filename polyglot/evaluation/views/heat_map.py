@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyglot.core.score_tables import format_number
+from rich.cells import cell_len
+
+from polyglot.core.figure_fonts import figure_bytes
+from polyglot.core.score_tables import colour_share, format_number, score_limits
 from polyglot.evaluation.grid import (
     Grid,
     direct_grid,
@@ -97,7 +98,7 @@ def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
     # Figure in place of pyplot: no window and no global state.
     figure = Figure(figsize=(layout.width, layout.height), dpi=DPI, facecolor=BACKGROUND)
     _write_title(figure, layout, matrix, measure)
-    highest = _highest_score(grids)
+    limits = score_limits(str(measure))
     for number, grid in enumerate(grids):
         position = (
             layout.left(number) / layout.width,
@@ -106,25 +107,13 @@ def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
             layout.side / layout.height,
         )
         axes = figure.add_axes(position)
-        _draw_panel(axes, grid, highest=highest, font_size=layout.font_size)
+        _draw_panel(axes, grid, limits=limits, font_size=layout.font_size)
         if layout.panels > 1:
             title = grid.title if number else "this run"
             _write_panel_title(figure, layout, title, left=layout.left(number))
-    _draw_legend(figure, layout)
+    _draw_legend(figure, layout, limits)
 
-    file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=BACKGROUND)
-    return file.getvalue()
-
-
-def _highest_score(grids: Sequence[Grid]) -> float:
-    """Highest score except those of copies, which has the darkest shade; 1 without scores."""
-    scores = []
-    for grid in grids:
-        for pair, score in grid.values.items():
-            if grid.kinds[pair] != "copy":
-                scores.append(score)
-    return max(scores, default=0.0) or 1.0
+    return figure_bytes(figure, background=BACKGROUND)
 
 
 def _write_title(
@@ -178,15 +167,21 @@ def _write_panel_title(figure: Figure, layout: Layout, title: str, *, left: floa
 
 def _fitting_size(text: str, *, inches: float, size: float) -> float:
     """Font size in points, reduced so that the line fits."""
-    relative_width = LETTER_WIDTH * max(1, len(text))
+    relative_width = LETTER_WIDTH * max(1, cell_len(text))
     largest = inches * POINTS_PER_INCH / relative_width
     return min(size, largest)
 
 
-def _draw_panel(axes: Axes, grid: Grid, *, highest: float, font_size: float) -> None:
+def _draw_panel(
+    axes: Axes,
+    grid: Grid,
+    *,
+    limits: tuple[float, float],
+    font_size: float,
+) -> None:
     """Draw one grid; each cell is a square with side 1."""
     for pair in grid.kinds:
-        _draw_cell(axes, grid, pair, highest=highest, font_size=font_size)
+        _draw_cell(axes, grid, pair, limits=limits, font_size=font_size)
     count = len(grid.languages)
     axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
     centres = [position + 0.5 for position in range(count)]
@@ -205,7 +200,7 @@ def _draw_cell(
     grid: Grid,
     pair: LanguagePair,
     *,
-    highest: float,
+    limits: tuple[float, float],
     font_size: float,
 ) -> None:
     """Draw one cell with its score."""
@@ -215,7 +210,7 @@ def _draw_cell(
     value = grid.values.get(pair)
     column = grid.languages.index(pair.target)
     row = grid.languages.index(pair.source)
-    face = _face_colour(grid, pair, highest=highest)
+    face = _face_colour(grid, pair, limits=limits)
 
     if kind == "copy":
         edge = {"hatch": "////", "edgecolor": LINE_COLOUR}
@@ -252,7 +247,7 @@ def _draw_cell(
     )
 
 
-def _face_colour(grid: Grid, pair: LanguagePair, *, highest: float) -> str:
+def _face_colour(grid: Grid, pair: LanguagePair, *, limits: tuple[float, float]) -> str:
     """Colour of a cell: the better the score, the darker."""
     from matplotlib.colors import to_hex
 
@@ -261,10 +256,7 @@ def _face_colour(grid: Grid, pair: LanguagePair, *, highest: float) -> str:
     value = grid.values.get(pair)
     if value is None:
         return BACKGROUND
-    quality = value / highest
-    if grid.lower_is_better:
-        quality = 1 - min(1.0, quality)
-    return to_hex(_shade(quality))
+    return to_hex(_shade(colour_share(value, limits)))
 
 
 def _write_axis_labels(axes: Axes) -> None:
@@ -333,12 +325,14 @@ def _linear_part(hexadecimal: str) -> float:
     return ((part + 0.055) / 1.055) ** 2.4
 
 
-def _draw_legend(figure: Figure, layout: Layout) -> None:
+def _draw_legend(figure: Figure, layout: Layout, limits: tuple[float, float]) -> None:
     """Draw the meaning of the marks along the lower edge."""
     from matplotlib.patches import Patch
 
+    lightest, darkest = limits
+    shades = f"trained: darker is better, from {lightest:g} to {darkest:g}"
     marks = [
-        Patch(facecolor=_shade(0.6), label="trained: darker is better"),
+        Patch(facecolor=_shade(0.6), label=shades),
         Patch(facecolor=_shade(0.2), edgecolor=ZERO_SHOT_COLOUR, linewidth=1.8, label="zero-shot"),
         Patch(facecolor=COPY_COLOUR, edgecolor=LINE_COLOUR, hatch="////", label="monolingual copy"),
     ]

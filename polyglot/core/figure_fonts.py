@@ -1,0 +1,179 @@
+"""Fonts of figures: letters of every script for which the machine has a font.
+
+matplotlib orders and joins the letters of complex scripts itself (from version 3.11). It draws
+each text with one list of fonts; this module adds the fonts that a text needs. Words without any
+font are replaced by the name of their script and a number, such as [Thai 1], and the log says so.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+logger = logging.getLogger("polyglot")
+
+INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+"""Unicode categories of characters that need no glyph."""
+SCRIPT_TITLES = {
+    "CJK": "Chinese",
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "HANGUL": "Korean",
+}
+"""Scripts whose name in Unicode is not their usual name."""
+FONT_WORDS = {"Chinese": "CJK", "Japanese": "CJK", "Korean": "CJK"}
+"""Words in the names of fonts for a script, if they differ from its title."""
+LAST_RESORT = "Last Resort"
+"""Beginning of the name of a font that has a box for every letter."""
+
+
+def figure_bytes(figure: Figure, *, background: str) -> bytes:
+    """Return a figure as a PNG file, with a font for every letter or a replacement for its word."""
+    prepare_text(figure)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", facecolor=background)
+    return file.getvalue()
+
+
+def prepare_text(figure: Figure) -> None:
+    """Give every text of a figure the fonts that it needs; replace words without a font."""
+    from matplotlib.text import Text
+
+    replacements: dict[str, str] = {}
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            labels = [label.get_text() for label in axis.get_ticklabels()]
+            shown = _replaced_labels(axis.get_ticklabels(), replacements)
+            if shown != labels:
+                axis.set_ticks(axis.get_ticklocs(), labels=shown)
+    for text in figure.findobj(Text):
+        text.set_text(_prepare(text, replacements))
+
+
+def _replaced_labels(labels: Sequence[Text], replacements: dict[str, str]) -> list[str]:
+    return [_prepare(label, replacements) for label in labels]
+
+
+def _prepare(text: Text, replacements: dict[str, str]) -> str:
+    """Add the fonts that a text needs, and return it without words that no font has.
+
+    replacements: replaced words of this figure so far.
+    """
+    content = text.get_text()
+    if content.isascii():
+        return content
+    families = list(text.get_fontfamily())
+    missing = _without_font(content, families, text.get_fontweight())
+    if missing:
+        fallbacks, missing = _fallback_families(missing, text.get_fontweight())
+        text.set_fontfamily([*families, *fallbacks])
+    if not missing:
+        return content
+    words = [_replaced_word(word, missing, replacements) for word in content.split(" ")]
+    return " ".join(words)
+
+
+def _without_font(content: str, families: Sequence[str], weight: str | int) -> set[str]:
+    """Return the visible characters that none of these fonts has."""
+    missing = set()
+    for character in set(content):
+        if unicodedata.category(character) not in INVISIBLE_CATEGORIES:
+            missing.add(character)
+    for family in families:
+        missing -= _characters(family, weight)
+    return missing
+
+
+def _fallback_families(missing: set[str], weight: str | int) -> tuple[list[str], set[str]]:
+    """Return the fonts that have missing characters, and the characters that no font has."""
+    _add_new_fonts()
+    families = []
+    remaining = set(missing)
+    script = script_of(min(missing))
+    for family in _installed_families(FONT_WORDS.get(script, script)):
+        if not remaining:
+            break
+        characters = _characters(family, weight)
+        if remaining & characters:
+            families.append(family)
+            remaining -= characters
+    return families, remaining
+
+
+def _installed_families(script_word: str) -> list[str]:
+    """Return the names of all fonts; those named after a script and without serifs come first."""
+    from matplotlib.font_manager import fontManager
+
+    names = {entry.name for entry in fontManager.ttflist}
+    names = {name for name in names if not name.startswith(LAST_RESORT)}
+
+    def preference(name: str) -> tuple[bool, bool, bool, str]:
+        return (script_word not in name, "Noto" not in name, "Sans" not in name, name)
+
+    return sorted(names, key=preference)
+
+
+@cache
+def _characters(family: str, weight: str | int) -> frozenset[str]:
+    """Return the characters of a font."""
+    from matplotlib.font_manager import FontProperties, findfont
+    from matplotlib.ft2font import FT2Font
+
+    path = findfont(FontProperties(family=family, weight=weight))
+    return frozenset(map(chr, FT2Font(path).get_charmap()))
+
+
+@cache
+def _add_new_fonts() -> None:
+    """Add fonts that were installed after matplotlib made its list."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    known_files = {entry.fname for entry in fontManager.ttflist}
+    for path in sorted(set(findSystemFonts()) - known_files):
+        try:
+            fontManager.addfont(path)
+        except (OSError, RuntimeError, ValueError) as error:
+            logger.debug(f"{path}: the font cannot be used: {error}")
+
+
+def _replaced_word(word: str, missing: Iterable[str], replacements: dict[str, str]) -> str:
+    """Return the replacement of a word with a missing character, or the word."""
+    lacking = [character for character in word if character in missing]
+    if not lacking:
+        return word
+    script = script_of(lacking[0])
+    _report(script)
+    if word not in replacements:
+        numbers = [text for text in replacements.values() if text.startswith(f"[{script} ")]
+        replacements[word] = f"[{script} {len(numbers) + 1}]"
+    return replacements[word]
+
+
+@cache
+def _report(script: str) -> None:
+    font = FONT_WORDS.get(script, script)
+    logger.warning(
+        f"figures: no font of this machine has {script} letters; [{script} 1], [{script} 2] … "
+        f"stand for the words; install a font such as Noto Sans {font}"
+    )
+
+
+def script_of(character: str) -> str:
+    """Return the usual name of the script of a character, such as `Thai`."""
+    first_word = unicodedata.name(character, "unknown").split()[0].split("-")[0]
+    return SCRIPT_TITLES.get(first_word, first_word.title())
+
+
+def is_right_to_left(words: Iterable[str]) -> bool:
+    """True if most letters of the words are written from right to left."""
+    directions = list(map(unicodedata.bidirectional, "".join(words)))
+    right_to_left = directions.count("R") + directions.count("AL")
+    return right_to_left > directions.count("L")
