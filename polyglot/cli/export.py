@@ -22,6 +22,39 @@ VOCABULARY_SECTIONS = ("languages", "data", "text", "vocabulary", "sharing")
 """Sections of a configuration that the sizes of the vocabularies depend on."""
 
 
+NewLanguage = Annotated[
+    str,
+    typer.Argument(metavar="LANGUAGE", help="The new language, such as fi."),
+]
+DataFile = Annotated[
+    Optional[Path],
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="A YAML file with the text of the new language: train, monolingual, valid, test. "
+        "The corpora of the run are then not needed. Default: the corpora of the run.",
+    ),
+]
+Partners = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--with",
+        metavar="LANGUAGE",
+        help="Train pairs with this language, in both directions. Can be repeated. "
+        "Default: all languages that the new one has text with.",
+        autocompletion=completion.languages,
+    ),
+]
+FreeComponents = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        metavar="COMPONENT",
+        help='A component of the run to train as well, such as bridge or "encoder.*". '
+        "Can be repeated. Default: none.",
+    ),
+]
+
+
 @command(
     "polyglot add-language runs/phrasebook cs training.steps=1000",
     "polyglot add-language runs/west fi --with en --free bridge",
@@ -30,41 +63,11 @@ VOCABULARY_SECTIONS = ("languages", "data", "text", "vocabulary", "sharing")
 )
 def add_language(
     run: RunPath,
-    language: Annotated[
-        str,
-        typer.Argument(
-            metavar="LANGUAGE",
-            help="The new language, such as fi.",
-        ),
-    ],
+    language: NewLanguage,
     overrides: Overrides = None,
-    data: Annotated[
-        Optional[Path],
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="A YAML file with the text of the new language: train, monolingual, valid, test. "
-            "The corpora of the run are then not needed. Default: the corpora of the run.",
-        ),
-    ] = None,
-    partners: Annotated[
-        Optional[list[str]],
-        typer.Option(
-            "--with",
-            metavar="LANGUAGE",
-            help="Train pairs with this language, in both directions. Can be repeated. "
-            "Default: all languages that the new one has text with.",
-            autocompletion=completion.languages,
-        ),
-    ] = None,
-    free: Annotated[
-        Optional[list[str]],
-        typer.Option(
-            metavar="COMPONENT",
-            help='A component of the run to train as well, such as bridge or "encoder.*". '
-            "Can be repeated. Default: none.",
-        ),
-    ] = None,
+    data: DataFile = None,
+    partners: Partners = None,
+    free: FreeComponents = None,
     checkpoint: Checkpoint = "best",
     dry_run: DryRun = False,
 ) -> None:
@@ -199,14 +202,13 @@ def match(
         raise ConfigError(
             "match needs either --parameters, such as --parameters 12M, or --parameters-of CONFIG"
         )
-    config, sizes = _load_with_vocabulary_sizes(name, overrides or ())
-    number = parameters or reference
     if parameters or reference.replace("_", "").isdigit():
-        target = parse_parameter_count(number)
+        target = parse_parameter_count(parameters or reference)
     else:
         reference_config, reference_sizes = _load_with_vocabulary_sizes(reference, ())
         target = count_model_parameters(reference_config, reference_config.model, reference_sizes)
 
+    config, sizes = _load_with_vocabulary_sizes(name, overrides or ())
     result = match_parameters(config, sizes, target)
     difference = result.parameters / target - 1
     logger.info(f"{result.parameters:,} parameters for {target:,}: {difference:+.2%}")

@@ -30,7 +30,8 @@ Overrides = Annotated[
     Optional[list[str]],
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Settings that replace those of the configuration, such as training.steps=5000.",
+        help="Settings that replace those of the configuration, such as training.steps=5000. "
+        "KEY+=VALUE appends to a list.",
     ),
 ]
 RunPath = Annotated[

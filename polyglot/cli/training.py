@@ -56,6 +56,7 @@ Restarts = Annotated[
 @command(
     "polyglot train phrasebook training.steps=3400",
     "polyglot train mine.yaml --dry-run",
+    "polyglot train mine.yaml training.epochs=3 'data.train+={type: tsv, path: more.tsv}'",
     "polyglot train runs/phrasebook --resume",
     "polyglot train mine.yaml --processes 4 --restarts 3",
 )

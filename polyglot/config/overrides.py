@@ -13,6 +13,7 @@ from polyglot.core.errors import ConfigError
 from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, parse_value, read_yaml
 
+MAX_POSITION_DIGITS = 9
 USAGE = "an override is written key=value, such as training.steps=1000"
 
 
@@ -37,7 +38,7 @@ def apply_override(values: dict[str, Any], override: str) -> None:
     try:
         value = parse_value(text)
     except ConfigError as error:
-        raise _error(keys, str(error)) from None
+        raise _error(keys, f"{error}{_shell_hint(text)}") from None
 
     parent = _parent(values, keys)
     if name.endswith("+"):
@@ -47,6 +48,13 @@ def apply_override(values: dict[str, Any], override: str) -> None:
         parent[position] = value
     else:
         parent[keys[-1]] = value
+
+
+def _shell_hint(text: str) -> str:
+    """Suggest quotes for a value that the shell has divided at a space; empty for others."""
+    if text.startswith(("{", "[")) and text.endswith((",", ":")):
+        return "; the shell divides it at the spaces, so put the whole override in quotes"
+    return ""
 
 
 def drop_other_length(values: dict[str, Any], overrides: Sequence[str]) -> None:
@@ -159,14 +167,19 @@ def _expand_name(name: str, keys: Sequence[str]) -> dict[str, str]:
 
 
 def _position(items: Sequence[Any], key: str, keys: Sequence[str]) -> int:
-    if not key.isdigit() or int(key) >= len(items):
+    if not _is_position(key) or int(key) >= len(items):
         message = f"{key!r} is no item of a list of {len(items)}; they count from 0"
         raise _error(keys, message)
     return int(key)
 
 
+def _is_position(key: str) -> bool:
+    """True for the number of an item of a list."""
+    return key.isascii() and key.isdecimal() and len(key) <= MAX_POSITION_DIGITS
+
+
 def _error(keys: Sequence[str], message: str) -> ConfigError:
     path: list[str | int] = []
     for key in keys:
-        path.append(int(key) if key.isdigit() else key)
+        path.append(int(key) if _is_position(key) else key)
     return ConfigError([Problem(tuple(path), message)])

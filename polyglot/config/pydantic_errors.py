@@ -195,7 +195,7 @@ def _locate(location: Sequence[Any], model: type[BaseModel]) -> tuple[KeyPath, l
 
 
 def types_at(path: Sequence[Any], model: type[BaseModel]) -> list[Any]:
-    """Return all types that the value at a path of keys may have; empty if there is no such key."""
+    """Return all types of the value at a path of keys; an unknown key has none."""
     kinds: list[Any] = [model]
     for key in path:
         kinds = _types_at(key, kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.results_cache import MATRIX_FILE
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
+
+logger = logging.getLogger("polyglot")
 
 RUN_SETS = ("test", "valid")
 """Names of the run's own held-out text, `data.test` and `data.valid`."""
@@ -123,8 +126,15 @@ def _test_set(protocol: Protocol, text: str, run: Run) -> TestSet:
     if "=" in text:
         return _file_pair(protocol, text)
     if "{language}" in text:
-        corpora = _text_corpora({"path": os.path.abspath(text)}, text)
-        return _new_test_set(protocol, _stem(text, "{language}"), corpora)
+        corpora = _text_corpora(
+            {"path": os.path.abspath(text)},
+            text,
+        )
+        return _new_test_set(
+            protocol,
+            _stem(text, "{language}"),
+            corpora,
+        )
 
     forms = "text is written de-en=news.de,news.en, or news.{language}"
     if Path(text).exists():
@@ -146,14 +156,25 @@ def _file_pair(protocol: Protocol, text: str) -> TestSet:
         pair = LanguagePair.parse(name)
     except ConfigError as error:
         raise ConfigError(f"--test: {error}") from None
-    corpora = _text_corpora({"pairs": {name: [os.path.abspath(file) for file in files]}}, text)
+    corpora = _text_corpora(
+        {"pairs": {name: [os.path.abspath(file) for file in files]}},
+        text,
+    )
     only_pair = protocol.model_copy(update={"pairs": [name], "copies": False})
-    return _new_test_set(only_pair, _stem(files[0], pair.source), corpora)
+    return _new_test_set(
+        only_pair,
+        _stem(files[0], pair.source),
+        corpora,
+    )
 
 
 def _text_corpora(settings: dict[str, object], text: str) -> list[ComponentConfig]:
     values = {"train": [{"type": "text", **settings}]}
-    return check_settings(DataConfig, values, where=f"--test {text}").train
+    return check_settings(
+        DataConfig,
+        values,
+        where=f"--test {text}",
+    ).train
 
 
 def _stem(file: str, language: str) -> str:
@@ -170,7 +191,11 @@ def _new_test_set(
 ) -> TestSet:
     # A paper's table is of its own test set.
     changes = {"test": [], "test_sets": {name: list(corpora)}, "reference": None}
-    return TestSet(name, f"+{name}", protocol.model_copy(update=changes))
+    return TestSet(
+        name,
+        f"+{name}",
+        protocol.model_copy(update=changes),
+    )
 
 
 # Place of the results
@@ -235,6 +260,7 @@ class Output:
         if self.is_file:
             content = (folder / MATRIX_FILE).with_suffix(self.path.suffix.lower()).read_bytes()
             replace_file(self.path, content)
+            logger.info(f"the matrix is also in {self.path}")
 
 
 def _check_result_folder(folder: Path) -> None:

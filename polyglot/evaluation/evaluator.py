@@ -119,7 +119,7 @@ def _recall_translation(
     route: Route,
     keys: CacheKeys,
 ) -> CachedResult | None:
-    """Read the translation of a route from one of several folders; its scores are made anew."""
+    """Read the translation of a route from one of several folders; it is scored again."""
     for cache in caches:
         result = cache.recall(route.name, keys)
         if result is not None:

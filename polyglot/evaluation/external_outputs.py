@@ -21,7 +21,12 @@ from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, cells_by_pair
 
 
 def is_output(path: Path) -> bool:
-    """True for a text file, and for a folder with one for each direction; False for a run."""
+    """True for a text file, and for a folder with one for each direction; False for a run.
+
+    Raises ConfigError for the name of a file that does not exist.
+    """
+    if path.suffix and not path.exists():
+        raise ConfigError(f"{path}: no such file")
     if path.is_dir():
         has_text = any(path.glob("*.txt"))
         return has_text and not (path / "config.yaml").exists()
@@ -37,8 +42,16 @@ def only_direction(matrix: ScoreMatrix, name: str) -> ScoreMatrix:
     if cell is None:
         raise ConfigError(f"--pair: {unknown_name('direction', name, _names(matrix.all_cells))}")
     if cell.via is None:
-        return replace(matrix, cells=cells_by_pair([cell]), pivots={})
-    return replace(matrix, cells={}, pivots=cells_by_pair([cell]))
+        return replace(
+            matrix,
+            cells=cells_by_pair([cell]),
+            pivots={},
+        )
+    return replace(
+        matrix,
+        cells={},
+        pivots=cells_by_pair([cell]),
+    )
 
 
 def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMatrix:
@@ -59,7 +72,15 @@ def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMat
     hypotheses = {}
     for file, cell in _files(path, scored).items():
         lines = _read_lines(file, cell, matrix)
-        cells.append(_score(file, cell, matrix, measure, lines))
+        cells.append(
+            _score(
+                file,
+                cell,
+                matrix,
+                measure,
+                lines,
+            )
+        )
         hypotheses[cell.name] = lines
     return replace(
         matrix,
@@ -134,14 +155,25 @@ def _score(
     measure: Measure,
     lines: Sequence[str],
 ) -> Cell:
-    """Cell of the run with the score of an output in place of its own."""
+    """Score an output; returns the cell of the run with this score."""
     target = cell.pair.target
-    scorer = Scorer(measure, target=target, tokenizer=matrix.protocol.tokenizer_for(target))
-    score = scorer.score(lines, matrix.texts[cell.reference_text])
+    scorer = Scorer(
+        measure,
+        target=target,
+        tokenizer=matrix.protocol.tokenizer_for(target),
+    )
+    score = scorer.score(
+        lines,
+        matrix.texts[cell.reference_text],
+    )
     expected = cell.scores[str(measure)].signature
     if score.signature != expected:
         raise ConfigError(
             f"{file}: would be scored with {score.signature}, but the run was scored with "
             f"{expected}; evaluate the run again on this machine"
         )
-    return replace(cell, scores={str(measure): score}, outputs=None)
+    return replace(
+        cell,
+        scores={str(measure): score},
+        outputs=None,
+    )

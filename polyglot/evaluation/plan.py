@@ -101,7 +101,8 @@ def plan_evaluation(
     corpora = protocol.corpora[test_set] or run.config.data.test
     if not corpora:
         raise ConfigError(
-            f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol"
+            f"{run.path}: data.test names no corpus; name one there, in `test` of the protocol, "
+            "or with --test"
         )
     reference = Reference.load(protocol.reference) if protocol.reference else None
     return EvaluationPlan(

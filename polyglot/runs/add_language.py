@@ -39,29 +39,59 @@ def config_with_language(
     Raises ConfigError with every problem.
     """
     before = run.config
-    _check_arguments(run, language, partners=partners, free=free)
+    _check_arguments(
+        run,
+        language,
+        partners=partners,
+        free=free,
+    )
     values = before.model_dump()
     trained_partners = list(partners) or before.languages
     copies = bool(before.schedule.copies)
     if data_file is not None:
         data = LanguageData.load(data_file)
-        text = LanguageText(data, language, before.languages)
+        text = LanguageText(
+            data,
+            language,
+            before.languages,
+        )
         is_complete = any(override_key(override).startswith("data") for override in overrides)
         named_partners = () if is_complete else partners
-        problems = text.problems(named_partners, copies=copies) or text.content_problems()
+        problems = (
+            text.problems(
+                named_partners,
+                copies=copies,
+            )
+            or text.content_problems()
+        )
         if problems:
-            raise ConfigError(problems, where=str(data_file))
+            raise ConfigError(
+                problems,
+                where=str(data_file),
+            )
         trained_partners = list(partners) or text.partners
         values["data"] = data.values(before.data.filter)
-        values["validation"] |= _validation(before, text, trained_partners)
+        values["validation"] |= _validation(
+            before,
+            text,
+            trained_partners,
+        )
 
     frozen = [name for name in before.components if not _matches_any(name, free)]
     start = {"run": str(run.path), "checkpoint": checkpoint}
     values |= {
         "languages": [*before.languages, language],
         "run": None,
-        "schedule": values["schedule"] | _new_tasks(before, language, trained_partners),
-        "sharing": _without_new_language(values["sharing"], before.languages),
+        "schedule": values["schedule"]
+        | _new_tasks(
+            before,
+            language,
+            trained_partners,
+        ),
+        "sharing": _without_new_language(
+            values["sharing"],
+            before.languages,
+        ),
         "freeze": frozen,
         "initialize": {name: dict(start) for name in before.components},
         "trained_before": [str(pair) for pair in before.pairs],
@@ -77,7 +107,7 @@ def config_with_language(
 
 
 def check_text(config: Config, language: str) -> None:
-    """Raise ConfigError if the training text of a new run has nothing in its new language."""
+    """Check that the corpora of a new run have its new language. Raises ConfigError if not."""
     corpora = Corpora(
         config.data.train,
         folder=Path(config.data.folder),
@@ -87,7 +117,10 @@ def check_text(config: Config, language: str) -> None:
         return
     problems = corpora.check([language]) or [f"data.train: no text in {language}"]
     hint = "name its text with --data FILE.yaml, or add it with data.train+=…"
-    raise ConfigError([*problems, hint], where=f"text in {language}")
+    raise ConfigError(
+        [*problems, hint],
+        where=f"text in {language}",
+    )
 
 
 def _check_arguments(
@@ -105,13 +138,21 @@ def _check_arguments(
             raise ConfigError(f"{run.path}: has {language} already, with the code {known}")
     for partner in partners:
         if partner not in languages:
-            message = unknown_name("language", partner, languages)
+            message = unknown_name(
+                "language",
+                partner,
+                languages,
+            )
             raise ConfigError(f"{run.path}: {message}")
 
     components = run.config.components
     for pattern in free:
         if not any(fnmatchcase(name, pattern) for name in components):
-            message = unknown_name("component", pattern, components)
+            message = unknown_name(
+                "component",
+                pattern,
+                components,
+            )
             raise ConfigError(f"{run.path}: {message}")
 
 
@@ -143,7 +184,11 @@ def _validation(before: Config, text: LanguageText, partners: Sequence[str]) -> 
     if not before.validation.bleu_pairs:
         return {}
     bleu_pairs = []
-    for pattern in _new_tasks(before, text.language, partners)["pairs"]:
+    for pattern in _new_tasks(
+        before,
+        text.language,
+        partners,
+    )["pairs"]:
         if LanguagePair.parse(pattern) in text.pairs("valid"):
             bleu_pairs.append(pattern)
     if not bleu_pairs:

@@ -50,7 +50,11 @@ class LanguageData(ComponentConfig):
                     "the new language, so write other settings as key=value"
                 )
             values = values["data"]
-        data = check_settings(cls, values, where=str(path))
+        data = check_settings(
+            cls,
+            values,
+            where=str(path),
+        )
         if not data.train and not data.monolingual:
             raise ConfigError(
                 f"{path}: train: missing; name corpora of pairs with the new language"
@@ -99,7 +103,10 @@ class LanguageText:
     @property
     def has_copy(self) -> bool:
         """True if there is training text for the copy of the new language."""
-        return LanguagePair(self.language, self.language) in self.pairs("train")
+        return LanguagePair(
+            self.language,
+            self.language,
+        ) in self.pairs("train")
 
     @cached_property
     def partners(self) -> list[str]:
@@ -107,19 +114,29 @@ class LanguageText:
         return [partner for partner in self.old_languages if self._has_pair("train", partner)]
 
     def problems(self, partners: Sequence[str], *, copies: bool) -> list[Problem]:
-        """Everything that shows without reading the text.
+        """Find the problems of files, codes and pairs, without reading the text.
 
         partners: languages that the user named. copies: True if the run has copies.
         """
         problems = self._spelling_problems()
         others = self._other_languages()
         if not problems and others and not self.has_copy:
-            problems.append(Problem(("train",), f"no text in {self.language}{others}"))
+            problems.append(
+                Problem(
+                    ("train",),
+                    f"no text in {self.language}{others}",
+                )
+            )
         problems = problems or self._file_problems()
         if problems:
             return problems
         if not self.has_copy:
-            return [Problem(("train",), f"no text in {self.language}")]
+            return [
+                Problem(
+                    ("train",),
+                    f"no text in {self.language}",
+                )
+            ]
 
         listed = ", ".join(self.partners) or "no language of the run"
         for partner in partners:
@@ -129,10 +146,20 @@ class LanguageText:
         if not self.partners and not copies:
             languages = abbreviate(self.old_languages)
             message = f"no text in {self.language} together with a language of the run: {languages}"
-            problems.append(Problem(("train",), f"{message}{others}"))
+            problems.append(
+                Problem(
+                    ("train",),
+                    f"{message}{others}",
+                )
+            )
         for part in ("valid", "test"):
             if self._corpora[part].pairs() and not self._has_language(part):
-                problems.append(Problem((part,), f"no text in {self.language}"))
+                problems.append(
+                    Problem(
+                        (part,),
+                        f"no text in {self.language}",
+                    )
+                )
         return problems
 
     def content_problems(self) -> list[Problem]:
@@ -178,4 +205,4 @@ class LanguageText:
         others = self._corpora["train"].other_languages()
         if not others:
             return ""
-        return f"; the corpora name {abbreviate(others)}"
+        return f"; languages that it names: {abbreviate(others)}"

@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 
 
 def is_resolved(config: Config, *, resuming: bool) -> bool:
-    """True if the number of steps is known; a resumed run keeps it, whatever its text has now."""
+    """True if the configuration has its number of steps; a resumed run keeps that number."""
     if config.training.epochs is None:
         return True
     return resuming and config.training.steps is not None
@@ -63,7 +63,11 @@ def resolve_epochs(
     """
     epochs = config.training.epochs
     pairs_per_epoch = sum(sizes.values())
-    steps = _steps_until(epochs * pairs_per_epoch, placement, batches)
+    steps = _steps_until(
+        epochs * pairs_per_epoch,
+        placement,
+        batches,
+    )
     logger.info(
         f"training.epochs {epochs:g}: {steps:,} steps; "
         f"an epoch has {pairs_per_epoch:,} sentence pairs of all tasks"
@@ -76,8 +80,15 @@ def _steps_until(goal: float, placement: Placement, batches: Mapping[str, float]
     """Smallest number of steps that draw this number of sentence pairs on average."""
     drawn = 0.0
     boundaries = placement.schedule.boundaries
-    for start, end in zip(boundaries, [*boundaries[1:], None]):
-        per_step = _pairs_per_step(start, placement, batches)
+    for start, end in zip(
+        boundaries,
+        [*boundaries[1:], None],
+    ):
+        per_step = _pairs_per_step(
+            start,
+            placement,
+            batches,
+        )
         if end is not None and drawn + per_step * (end - start) < goal:
             drawn += per_step * (end - start)
             continue
@@ -91,7 +102,10 @@ def _pairs_per_step(step: int, placement: Placement, batches: Mapping[str, float
     schedule = placement.schedule
     total = 0.0
     for rank in range(placement.process_count):
-        active = schedule.active(step, placement.tasks_of(rank))
+        active = schedule.active(
+            step,
+            placement.tasks_of(rank),
+        )
         shares = [schedule.share(task) for task in active]
         drawn = [schedule.share(task) * batches[task.name] for task in active]
         if active:

@@ -86,7 +86,7 @@ def test_text_without_held_out_text_needs_none(new_text, polyglot):
         (DATA, "data: {train: []}\ntraining: {steps: 3}", "italian.yaml: training beside data"),
         ("new/train.it]", "new/tran.it]", "train: new/tran.it: no such file"),
         ("en-it", "de-fr", "train: no text in it"),
-        ("en-it", "en-sv", "; the corpora name sv"),
+        ("en-it", "en-sv", "; languages that it names: sv"),
         ("en-it", "en-ita", "train: ita is it here; write it in the file, too"),
         ("en-it", "eng-it", "train: eng is en here; write en in the file, too"),
         ("en-it", "en-it-x", "'en-it-x' is no language pair"),
@@ -114,7 +114,7 @@ def test_sides_of_different_length(new_text, polyglot):
     ("arguments", "message"),
     [
         (("deu", "--data", "italian.yaml"), "has deu already, with the code de"),
-        (("sv", "--data", "italian.yaml"), "train: no text in sv; the corpora name it"),
+        (("sv", "--data", "italian.yaml"), "train: no text in sv; languages that it names: it"),
         (("it", "--data", "italien.yaml"), "italien.yaml: cannot be read: No such file"),
         (("it", "--data", "new/train.it"), "new/train.it: a mapping of keys is expected"),
         ((*ADD[2:], "--with", "de"), "no text in it and de together; there is en"),

@@ -98,6 +98,7 @@ def test_an_item_of_a_list_can_be_changed_after_it_was_appended(load):
         ("data.train+=", "data.train: nothing to append; write an item or a list"),
         ("data.train+", "data.train: an override is written key=value"),
         ("data.train+=[1", "data.train: '[1': no valid YAML"),
+        ("data.train+={type:", "no valid YAML; the shell divides it at the spaces, so put"),
         ("+=5", "'+=5': an override is written key=value"),
         ("data.trian+=[]", "data.trian: no key named 'trian'. Did you mean 'train'?"),
         ("data.train+=b.txt", "data.train.1.type: no type named 'b.txt'"),

@@ -17,6 +17,7 @@ from polyglot.core import presets
 from polyglot.core.yaml import dump_yaml, parse_value
 from polyglot.evaluation.protocol import Protocol
 from polyglot.experiments import Experiment
+from polyglot.runs.language_data import LanguageData
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.build import build_trainer
@@ -55,6 +56,9 @@ PYTHON = [
     block for block in blocks("python") if block.page not in (TUTORIAL, ARCHITECTURE, *RECIPES)
 ]
 """The tutorial and the recipes of the developer guide have tests of their own."""
+
+
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 def parametrize(name, items):
@@ -98,7 +102,7 @@ def inside(prepared, monkeypatch) -> Path:
 
 @parametrize("block", YAML)
 def test_yaml_block_loads(block, tmp_path):
-    """Its keys say what it is: a configuration or sections of one, a protocol, settings of an analysis, an experiment, a schedule."""
+    """Its keys say what it is: a configuration or sections of one, text of a new language, a protocol, settings of an analysis, an experiment, a schedule."""
     values = parse_value(block.text)
     file = tmp_path / "shown.yaml"
     file.write_text(block.text, encoding="utf-8")
@@ -107,6 +111,8 @@ def test_yaml_block_loads(block, tmp_path):
             values = {**BASE, **values, "data": {**BASE["data"], **values.get("data", {})}}
         file.write_text(dump_yaml(values), encoding="utf-8")
         assert load_config(file).tasks
+    elif values.keys() <= LanguageData.model_fields.keys():
+        assert LanguageData.load(file).train
     elif values.keys() <= Protocol.model_fields.keys():
         assert Protocol.load(str(file))
     elif values.keys() <= AnalysisSettings.model_fields.keys():
@@ -187,7 +193,14 @@ def is_cheap(command: Command) -> bool:
     return command.block.language == "bash" and verb in verbs and not other_runs
 
 
-CHEAP = [command for command in COMMANDS if is_cheap(command) and command.block.page != README]
+SLOW_VERBS = ("analyse", "evaluate", "report")
+"""Verbs that take seconds. `make test` runs those of README.md and checks the options of all."""
+
+CHEAP = []
+for shown in COMMANDS:
+    if is_cheap(shown) and shown.block.page != README:
+        mark = pytest.mark.slow if shown.arguments[0] in SLOW_VERBS else ()
+        CHEAP.append(pytest.param(shown, marks=mark))
 
 
 @parametrize("command", CHEAP)

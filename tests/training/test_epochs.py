@@ -181,3 +181,20 @@ def test_remaining_time_counts_what_is_not_training(monkeypatch):
 )
 def test_durations(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("parallel", "steps"),
+    [({"tasks": "mixed"}, 12), ({"tasks": "same"}, 12), ({"placement": "partitioned"}, 12)],
+)
+def test_all_processes_count_together(tmp_path, parallel, steps):
+    """240 sentence pairs, ten in each of the two batches of a step."""
+    write_corpus(tmp_path)
+    settings = tiny_settings(
+        tmp_path,
+        training=in_epochs(1),
+        batching={"size": 10},
+        parallel=parallel,
+    )
+    plan = plan_training(check_config(settings, where="tiny"), 2)
+    assert plan.config.training.steps == steps
