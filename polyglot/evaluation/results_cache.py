@@ -14,7 +14,8 @@ from typing import Any
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
 from polyglot.core.file_locks import folder_lock
-from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
+from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
+from polyglot.core.stored_matrix import STORED_CELL
 
 MATRIX_FILE = "matrix.json"
 """Written last: if a folder has this file, it has all files of the matrix."""
@@ -226,6 +227,7 @@ def _recall(folder: Path, name: str, keys: CacheKeys, *, finished: bool) -> Cach
             return None
 
         cell = values["cell"]
+        validate_stored(cell, STORED_CELL)
         has_same_scores = values["scored"] == keys.scored
         provenance = {}
         for key in PROVENANCE_KEYS:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from polyglot.core.errors import ConfigError, DataError, abbreviate, unknown_name
 from polyglot.core.score_tables import ERROR_TITLES, KINDS, direction_name, format_number
-from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
+from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
+from polyglot.core.stored_matrix import STORED_MATRIX
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import OutputErrors
@@ -241,12 +242,15 @@ class ScoreMatrix:
         path = folder / MATRIX_FILE
         try:
             values = read_json(path)
+            if not isinstance(values, dict) or "format" not in values:
+                raise ValueError("it has no format")  # noqa: TRY301
             if values["format"] != FORMAT:
                 raise DataError(
                     f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; "
                     "evaluate again"
                 )
             verify_checksum(values)
+            validate_stored(values, STORED_MATRIX)
             cache = ResultsCache(folder)
             hypotheses = cache.hypotheses()
             texts = cache.texts()
@@ -258,9 +262,7 @@ class ScoreMatrix:
                 f"{_evaluate_hint(folder)}"
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(
-                f"{path}: not a valid matrix: {type(error).__name__} {error}; evaluate again"
-            ) from None
+            raise DataError(f"{path}: not a valid matrix: {error}; evaluate again") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Content of `matrix.json`: everything except hypotheses and texts."""

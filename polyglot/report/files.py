@@ -10,7 +10,9 @@ from typing import Any
 
 from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import direction_name
-from polyglot.core.stored_json import parse_json, read_json, verify_checksum
+from polyglot.core.stored_json import read_json, validate_stored, verify_checksum
+from polyglot.core.stored_log import read_log_line
+from polyglot.core.stored_matrix import STORED_MATRIX
 from polyglot.runs.run import Run
 
 FORMATS = {
@@ -131,11 +133,9 @@ class RunFiles:
         text = self.run.log.read_text(encoding="utf-8", errors="replace")
         records = []
         for line in text.splitlines():
-            try:
-                record = parse_json(line)
-            except ValueError:  # the last line of a run that was interrupted by a power cut
-                continue
-            if isinstance(record, dict):
+            # The last line of a run that was interrupted by a power cut may be incomplete.
+            record = read_log_line(line)
+            if record is not None:
                 records.append(record)
         return records
 
@@ -197,6 +197,8 @@ def _read_result(path: Path) -> dict[str, Any] | None:
         if not isinstance(values, dict) or values.get("format") != FORMATS[path.name]:
             return None
         verify_checksum(values)
+        if path.name == "matrix.json":
+            validate_stored(values, STORED_MATRIX)
     except (OSError, ValueError):
         return None
     return values

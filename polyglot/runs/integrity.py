@@ -20,7 +20,8 @@ from polyglot.core.file_checks import (
     is_regular_file,
 )
 from polyglot.core.file_locks import LOCK_FILE
-from polyglot.core.stored_json import CHECKSUM_KEY, parse_json, read_json, verify_checksum
+from polyglot.core.stored_json import CHECKSUM_KEY, read_json, verify_checksum
+from polyglot.core.stored_log import read_log_line
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.averaging import parameters_digest
@@ -257,7 +258,7 @@ def _check_log(path: Path) -> Iterator[FileCheck]:
     with path.open("rb") as file:
         while line := file.readline(LONGEST_LOG_LINE):
             number += 1
-            if not _is_log_line(line):
+            if read_log_line(line) is None:
                 unreadable.append(number)
     if unreadable:
         message = f"cannot be read: line {abbreviate(unreadable)} of {number}"
@@ -265,14 +266,6 @@ def _check_log(path: Path) -> Iterator[FileCheck]:
         yield FileCheck(path, DAMAGED, message, advice)
     else:
         yield FileCheck(path, UNCHECKED, pluralize(number, "line"))
-
-
-def _is_log_line(line: bytes) -> bool:
-    try:
-        record = parse_json(line)
-    except ValueError:
-        return False
-    return isinstance(record, dict) and isinstance(record.get("step"), int)
 
 
 def _check_results(path: Path, folder: Path) -> Iterator[FileCheck]:

@@ -8,38 +8,11 @@ import shutil
 from pathlib import Path
 
 import datasets
-import pytest
 
 from tests.cli.small_run import LAST_CHECKPOINT, file_hashes, flip_last_bit, one_line
 
 RUN = Path("runs/mine")
 CHECK = ("check", RUN)
-
-
-@pytest.fixture(scope="session")
-def evaluated_run(small_run_folder, tmp_path_factory) -> Path:
-    """Folder with a run that was evaluated. Do not change it."""
-    from polyglot.evaluation.evaluator import evaluate
-    from polyglot.evaluation.protocol import Protocol
-    from polyglot.evaluation.views.export import save_with_views
-    from polyglot.inference.translator import Translator
-    from polyglot.runs.run import Run
-
-    folder = tmp_path_factory.mktemp("evaluated")
-    shutil.copytree(small_run_folder, folder, dirs_exist_ok=True)
-    run = Run.open(folder / RUN)
-    protocol = Protocol.model_validate({"pairs": ["de-en"], "metrics": ["chrf"], "resamples": 2})
-    results = run.evaluation / "default"
-    save_with_views(evaluate(run, Translator.load(run), protocol, folder=results), results)
-    return folder
-
-
-@pytest.fixture
-def evaluated(evaluated_run, tmp_path, monkeypatch) -> Path:
-    """A copy of the folder; the working directory of the test."""
-    shutil.copytree(evaluated_run, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_an_intact_run(evaluated, polyglot):
