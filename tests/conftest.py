@@ -1,7 +1,12 @@
-"""What every test shares: a cache of its own, no network, few threads, no waiting for the disk, and the real corpora where there are any."""
+"""What every test shares.
+
+A cache of its own, no network, few threads, no waiting for the disk, and the real corpora where
+there are any.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -12,22 +17,33 @@ os.environ["HF_HOME"] = CACHE.name
 os.environ["HF_DATASETS_CACHE"] = f"{CACHE.name}/datasets"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from polyglot.core.environment import limit_shape_caches  # noqa: E402
+from polyglot.core.environment import (  # noqa: E402
+    limit_shape_caches,
+    reduce_garbage_collection,
+)
 
 limit_shape_caches()
+reduce_garbage_collection()
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-# Tests send Ctrl-C and the end of a terminal, to themselves and to programs that they start, and may be run where these are ignored, as in
-# the background and under nohup.
+# Tests send Ctrl-C and the end of a terminal, to themselves and to programs that they start, and
+# may be run where these are ignored, as in the background and under nohup.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 torch.set_num_threads(1)  # tensors here are too small to share
-# No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested.
+# No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is
+# tested.
 os.fsync = lambda descriptor: None
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """Exempt libraries and collected tests, which are never freed, from garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=[1, 3])
@@ -37,6 +53,19 @@ def cores(request):
     torch.set_num_threads(request.param)
     yield request.param
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an evaluation draw at most 20 bootstrap resamples, to save time."""
+    from polyglot.evaluation.metrics import Scorer
+
+    score = Scorer.score
+
+    def score_with_few_resamples(scorer, hypotheses, references, *, resamples=0):
+        return score(scorer, hypotheses, references, resamples=min(resamples, 20))
+
+    monkeypatch.setattr(Scorer, "score", score_with_few_resamples)
 
 
 @pytest.fixture(scope="session")

@@ -54,12 +54,24 @@ model:
 batching: {size: 4}
 training: {steps: 4, log_every: 2, checkpoint: {every: 2}}
 validation: {every: 2, bleu_pairs: [de-fr]}
-search: {beam: 2}
+search: {beam: 2, max_length_ratio: 1, max_length_extra: 4}
 """
 """Everything small, nothing left out."""
 
-SMALL_RUN = ["model.embedding.size=8", "model.encoder.size=8", "model.decoder.size=8", "model.bridge.hidden_size=8", "batching.size=8",
-         "training.steps=4", "training.checkpoint.every=2", "validation.every=4", "validation.sentences=4"]  # fmt: skip
+SMALL_RUN = [
+    "model.embedding.size=8",
+    "model.encoder.size=8",
+    "model.decoder.size=8",
+    "model.bridge.hidden_size=8",
+    "batching.size=8",
+    "training.steps=4",
+    "training.checkpoint.every=2",
+    "validation.every=4",
+    "validation.sentences=4",
+    # A model that has learnt nothing translates up to the largest length.
+    "search.max_length_ratio=1",
+    "search.max_length_extra=4",
+]
 SMALL_PHRASEBOOK = [
     f"data.{part}=[{{type: phrasebook, split: {part}, train: 60, valid: 6, test: 4}}]"
     for part in ("train", "valid", "test")

@@ -88,6 +88,23 @@ def setting_combinations(registry: Registry, name: str) -> Iterator[dict[str, ob
         yield dict(zip(fields, chosen))
 
 
+def setting_pairs(registry: Registry, name: str) -> Iterator[dict[str, object]]:
+    """Few combinations of the alternatives, in which any two alternatives occur together."""
+    remaining = list(setting_combinations(registry, name))
+    missing: set[tuple[object, ...]] = set()
+    for settings in remaining:
+        missing |= _pairs_in(settings)
+    while missing:
+        best = max(remaining, key=lambda settings: len(missing & _pairs_in(settings)))
+        missing -= _pairs_in(best)
+        yield best
+
+
+def _pairs_in(settings: dict[str, object]) -> set[tuple[object, ...]]:
+    """Pairs of settings with their values; or the only setting, or the empty combination."""
+    return set(itertools.combinations(settings.items(), min(2, len(settings))))
+
+
 def field_choices(annotation: object) -> list[object]:
     """What may stand in a field that names its alternatives; of others nothing is varied."""
     if annotation is bool:

@@ -11,7 +11,8 @@ from polyglot.core.registry import Registry
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.tasks.batch import Batch
-from tests.builders.models import allclose, random_batch, setting_combinations, tiny_component
+from tests.builders import models
+from tests.builders.models import allclose, random_batch, tiny_component
 
 SEARCH = SearchConfig(beam=2, n_best=2, max_length_extra=4)
 
@@ -24,8 +25,8 @@ def build_component(registry: Registry, name: str, settings: dict = {}, **sizes:
 
 
 def build_variants(registry: Registry, name: str, **sizes: object) -> Iterator[nn.Module]:
-    """Build a component with every combination of the alternatives that its settings name."""
-    for settings in setting_combinations(registry, name):
+    """Build a component with combinations of the alternatives that its settings name."""
+    for settings in models.setting_pairs(registry, name):
         yield build_component(registry, name, settings, **sizes)
 
 

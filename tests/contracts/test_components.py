@@ -34,6 +34,7 @@ def decoder_variants(name):
     return build_variants(DECODERS, name, input_size=INPUT_SIZE, memory_size=SIZE)
 
 
+@pytest.mark.usefixtures("combinations")
 @pytest.mark.parametrize("name", [if_available(name) for name in ENCODERS.names()])
 class TestEncoders:
     def test_states_have_the_size_and_are_0_on_padding(self, name):
@@ -70,6 +71,7 @@ class TestEncoders:
         assert allclose(states.float(), encoder(embedded, mask), 0.05)
 
 
+@pytest.mark.usefixtures("combinations")
 @pytest.mark.parametrize("name", BRIDGES.names())
 class TestBridges:
     def test_padding_does_not_change_the_memory(self, name):
@@ -130,6 +132,7 @@ def memory():
     )
 
 
+@pytest.mark.usefixtures("combinations")
 @pytest.mark.parametrize("name", [if_available(name) for name in DECODERS.names()])
 class TestDecoders:
     def test_steps_equal_the_whole_pass(self, name, memory):

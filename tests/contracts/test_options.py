@@ -14,6 +14,7 @@ from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS
 from tests.builders.models import (
+    TINY,
     allclose,
     if_available,
     random_batch,
@@ -33,6 +34,7 @@ from tests.contracts.builders import (
 
 SIZE = 12
 STATES_SIZE = 16
+CONTEXT_SIZE = TINY["hidden_size"]
 PLACES = {name: OPTIONS.get(name).place for name in OPTIONS.names()}
 EMBEDDING_OPTIONS = [name for name, place in PLACES.items() if place == "embedding"]
 STATES_OPTIONS = [name for name, place in PLACES.items() if place == "states"]
@@ -43,7 +45,7 @@ def memory():
     """Memory of three sentences with four, two and one real rows."""
     torch.manual_seed(2)
     mask = torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]])
-    return Memory(torch.randn(3, 4, STATES_SIZE), mask=mask)
+    return Memory(torch.randn(3, 4, STATES_SIZE), mask=mask, context=torch.randn(3, CONTEXT_SIZE))
 
 
 def target_variants(name):
@@ -83,6 +85,7 @@ def check_padding(function, embedded, mask):
     assert allclose(function(dirty, mask)[mask], expected)
 
 
+@pytest.mark.usefixtures("combinations")
 @pytest.mark.parametrize("name", EMBEDDING_OPTIONS + STATES_OPTIONS)
 class TestEncoderOptions:
     def test_padding_does_not_change_the_outputs(self, name):
@@ -125,6 +128,7 @@ def test_model_without_options_has_no_buffers():
     assert not list(tiny_model(tiny_config()).buffers())
 
 
+@pytest.mark.usefixtures("combinations")
 @pytest.mark.parametrize("name", EMBEDDING_OPTIONS)
 class TestDecoderOptions:
     def test_padding_does_not_change_the_outputs(self, name, memory):
@@ -210,7 +214,9 @@ ALTERNATIVE_SETTINGS = {
         {"assignment": "onehot"},
         {"context": "cnn", "width": 3},
         {"assignment": "dense", "combination": "rank1"},
+        {"target_context": "before_word"},
     ],
+    "context_gate": [{"context": "network"}, {"context": "source"}],
     "latent_graph": [{"edges": "none"}, {"layers": 2}],
 }
 """Settings with which an option computes something else."""
@@ -225,15 +231,18 @@ def models_with(name, *, encoder="lstm", decoder="lstm", sides=("encoder", "deco
         yield tiny_model(tiny_config(encoder, decoder=decoder, options=options))
 
 
-ENCODER_PAIRS = []
-for encoder_name in ENCODERS.names():
-    for option_name in EMBEDDING_OPTIONS + STATES_OPTIONS:
-        ENCODER_PAIRS.append(if_available(option_name, encoder_name))
+def pairs_of(options, components):
+    """Every option on an LSTM and a Transformer, and the first option on every component."""
+    for component in components:
+        has_all_options = component in ("lstm", "transformer")
+        for option in options if has_all_options else options[:1]:
+            yield if_available(option, component)
 
-DECODER_PAIRS = []
-for decoder_name in DECODERS.names():
-    for option_name in EMBEDDING_OPTIONS:
-        DECODER_PAIRS.append(if_available(option_name, decoder_name))
+
+ENCODER_PAIRS = []
+for place_options in (EMBEDDING_OPTIONS, STATES_OPTIONS):
+    ENCODER_PAIRS += pairs_of(place_options, ENCODERS.names())
+DECODER_PAIRS = list(pairs_of(EMBEDDING_OPTIONS, DECODERS.names()))
 
 
 @pytest.mark.parametrize(("name", "encoder"), ENCODER_PAIRS)

@@ -110,6 +110,14 @@ for arguments in json.loads(sys.argv[1]):
 """
 """Program that runs commands of `polyglot` in one process, each after the success of the last."""
 
+LOAD_CONFIGS = """
+import json, sys
+from polyglot.config.loading import load_config
+for overrides in json.loads(sys.argv[1]):
+    load_config("phrasebook", overrides)
+"""
+"""Program that checks configurations, given as lists of overrides."""
+
 
 def pytest_commands() -> list[list[str]]:
     """Arguments of the `python -m pytest` commands of the recipes."""
@@ -130,6 +138,7 @@ def test_every_recipe_has_files_and_tests():
         assert (ROOT / page).read_text(encoding="utf-8").count("```python") == len(paths), page
 
 
+@pytest.mark.slow
 def test_tests_of_the_recipes_pass(project):
     """The files in one process, since each process has to import torch."""
     files = [arguments[0] for arguments in pytest_commands() if "-k" not in arguments]
@@ -137,16 +146,16 @@ def test_tests_of_the_recipes_pass(project):
     assert "passed" in run(project, "-m", "pytest", "-p", "no:cacheprovider", "-v", *files)
 
 
-@pytest.mark.parametrize("page", RECIPES)
-def test_training_commands_of_the_recipes_have_no_errors(page, project):
-    for block in blocks("bash", page=page):
-        for line in block.text.splitlines():
-            if line.startswith("polyglot train phrasebook"):
-                # The configuration is checked before any data is read.
-                overrides = shlex.split(line)[3:]
-                program = "import sys; from polyglot.config.loading import load_config; "
-                program += "load_config('phrasebook', sys.argv[1:])"
-                run(project, "-c", program, *overrides)
+def test_training_commands_of_the_recipes_have_no_errors(project):
+    """All in one process. The configuration is checked before any data is read."""
+    overrides = []
+    for page in RECIPES:
+        for block in blocks("bash", page=page):
+            for line in block.text.splitlines():
+                if line.startswith("polyglot train phrasebook"):
+                    overrides.append(shlex.split(line)[3:])
+    assert overrides
+    run(project, "-c", LOAD_CONFIGS, json.dumps(overrides))
 
 
 @pytest.mark.slow

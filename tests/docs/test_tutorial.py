@@ -28,7 +28,15 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_tutorial_commands_run_in_order(folder, monkeypatch, capsys):
+def test_first_command_of_the_tutorial_finds_no_error(folder, monkeypatch, capsys):
+    first, *_ = commands(TUTORIAL)
+    assert first.arguments[-1] == "--dry-run"
+    result = Program(monkeypatch, capsys)(*first.arguments, *OVERRIDES)
+    assert result.status == 0, result.errors
+
+
+@pytest.mark.slow
+def test_tutorial_commands_run_in_order(folder, few_resamples, monkeypatch, capsys):
     program = Program(monkeypatch, capsys)
     for command in commands(TUTORIAL):
         arguments = list(command.arguments)

@@ -17,6 +17,7 @@ from polyglot.training.warm_start import freeze
 from tests.builders.models import (
     VOCABULARY,
     setting_combinations,
+    setting_pairs,
     tiny_component,
     tiny_config,
     tiny_model,
@@ -68,10 +69,14 @@ def test_languages_with_a_shared_encoder_share_its_options():
     assert list(parameters["encoder.de"]) == ["embedding.table.weight"]
 
 
-def models_with_variants(name):
-    """Models with every variant of an option, on both sides where both can have it."""
+VARIANTS = [setting_pairs, pytest.param(setting_combinations, marks=pytest.mark.slow)]
+"""Functions that return settings of an option: any two alternatives together, or all of them."""
+
+
+def models_with_variants(name, variants):
+    """Models with variants of an option, on both sides where both can have it."""
     place = OPTIONS.get(name).place
-    for settings in setting_combinations(OPTIONS, name):
+    for settings in variants(OPTIONS, name):
         option = {**tiny_component(OPTIONS, name), **settings}
         options = {}
         if place != "decoder":
@@ -88,9 +93,10 @@ def options_of(model, language):
     return [*encoder.options.values(), *decoder.options.values()]
 
 
+@pytest.mark.parametrize("variants", VARIANTS)
 @pytest.mark.parametrize("name", OPTIONS.names())
-def test_languages_start_with_equal_values_except_in_vocabulary_matrices(name):
-    for model in models_with_variants(name):
+def test_languages_start_with_equal_values_except_in_vocabulary_matrices(name, variants):
+    for model in models_with_variants(name, variants):
         for german, english in zip(options_of(model, "de"), options_of(model, "en")):
             vocabulary_ids = {id(parameter) for parameter in german.vocabulary_parameters()}
             english_parameters = dict(english.named_parameters())
@@ -100,9 +106,10 @@ def test_languages_start_with_equal_values_except_in_vocabulary_matrices(name):
                 assert is_equal != is_vocabulary_matrix, key
 
 
+@pytest.mark.parametrize("variants", VARIANTS)
 @pytest.mark.parametrize("name", OPTIONS.names())
-def test_vocabulary_parameters_are_those_with_a_row_for_each_word(name):
-    for model in models_with_variants(name):
+def test_vocabulary_parameters_are_those_with_a_row_for_each_word(name, variants):
+    for model in models_with_variants(name, variants):
         for option in options_of(model, "de"):
             vocabulary_ids = {id(parameter) for parameter in option.vocabulary_parameters()}
             for parameter in option.parameters():
