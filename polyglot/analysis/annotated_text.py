@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -43,11 +44,12 @@ def load_sentences(
     language: str,
     *,
     count: int,
+    part: Literal["test", "valid"] = "test",
 ) -> list[AnnotatedSentence]:
     """Load the first sentences of the run's test text, else of its validation or training text.
 
-    Sentences of the phrasebook are annotated. Raises ConfigError for an unknown language,
-    DataError if it has no text.
+    part: `valid` takes the validation text first, else the test text. Sentences of the phrasebook
+    are annotated. Raises ConfigError for an unknown language, DataError if it has no text.
     """
     if language not in translator.vocabularies:
         languages = ", ".join(translator.vocabularies)
@@ -55,7 +57,10 @@ def load_sentences(
             f"language: the run has no language {language!r}; its languages are {languages}"
         )
     data = run.config.data
-    corpora = data.test or data.valid or data.train
+    if part == "test":
+        corpora = data.test or data.valid or data.train
+    else:
+        corpora = data.valid or data.test or data.train
     for corpus in corpora:
         if corpus.type == "phrasebook":
             return _phrasebook_sentences(corpus, translator, language, count=count)

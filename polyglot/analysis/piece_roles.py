@@ -13,10 +13,11 @@ from polyglot.analysis.annotated_text import AnnotatedSentence, batches, display
 from polyglot.core.errors import ConfigError
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
-from polyglot.model.options import apply_preceding
+from polyglot.model.options import apply_preceding, options_at
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import BOS
 
+ROLE_OPTIONS = ("roles", "state_roles")  # the first one is analysed if an encoder has both
 CONTEXT_PIECES = 4  # on each side of a piece in an example
 
 
@@ -31,8 +32,8 @@ class PieceRoles:
 
     @property
     def role(self) -> int:
-        """Strongest role."""
-        return int(self.roles.argmax())
+        """Strongest role: the largest |r|, since dense roles may be negative."""
+        return int(numpy.abs(self.roles).argmax())
 
     @property
     def piece(self) -> str:
@@ -62,13 +63,13 @@ def assign_roles(
     side: str,
     count: int,
 ) -> list[PieceRoles]:
-    """Compute the roles of every piece of the first sentences of a language.
+    """Compute the roles of every piece of the first development sentences of a language.
 
     A decoder reads each sentence after `bos`, as in training. Raises ConfigError if this encoder
     or decoder has no roles.
     """
     _check_component(translator, language, side)
-    sentences = load_sentences(run, translator, language, count=count)
+    sentences = load_sentences(run, translator, language, count=count, part="valid")
     result = []
     for batch, tokens, mask in batches(sentences, translator.device):
         with torch.inference_mode():
@@ -89,7 +90,10 @@ def _check_component(
 ) -> None:
     model = translator.model
     components = model.encoders if side == "encoder" else model.decoders
-    with_roles = [name for name in components if "roles" in components[name].options]
+    with_roles = []
+    for name, component in components.items():
+        if any(option in component.options for option in ROLE_OPTIONS):
+            with_roles.append(name)
     if language in with_roles:
         return
     hint = f"no {side} of this run has any"
@@ -106,8 +110,21 @@ def _encoder_roles(
 ) -> Tensor:
     """Roles (B, S, R) of tokens (B, S)."""
     encoder = translator.model.encoders[language]
-    words = apply_preceding(encoder.options, "roles", encoder.embedding(tokens), mask)
-    return encoder.options["roles"].assign_roles(words, mask)
+    embedded = encoder.embedding(tokens)
+    if "roles" in encoder.options:
+        words = apply_preceding(encoder.options, "roles", embedded, mask)
+        return encoder.options["roles"].assign_roles(words, mask)
+
+    words = embedded
+    for option in options_at(encoder.options, "embedding"):
+        words = option(words, mask)
+    states, _ = encoder.body.with_final_states(words, mask)
+    role_layer = encoder.options["state_roles"]
+    for option in options_at(encoder.options, "states"):
+        if option is role_layer:
+            break
+        states = option(states, words, mask)
+    return role_layer.assign_roles(states, mask)
 
 
 def _decoder_roles(

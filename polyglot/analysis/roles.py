@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -102,7 +103,8 @@ def usage_page(
         ["mean entropy of the roles of a word", entropy_text],
     ]
 
-    usage = {role: _usage(group) for role, group in groups.items()}
+    counts = Counter(piece.piece for piece in pieces)
+    usage = {role: _usage(group, counts) for role, group in groups.items()}
     agreement_values = agreement(pieces)
     tables = [
         Table("Summary", ["", ""], summary),
@@ -121,12 +123,53 @@ def usage_page(
     return Page(f"roles.{side}.{language}", title, tables, values, pictures)
 
 
-def _usage(group: Sequence[PieceRoles]) -> dict[str, Any]:
-    """Count, typical words and examples of one role."""
-    words = Counter(piece.piece for piece in group).most_common(TYPICAL_WORDS)
+def _usage(group: Sequence[PieceRoles], counts: Mapping[str, int]) -> dict[str, Any]:
+    """Count, typical words and examples of one role. counts: of each word in all roles."""
+    counts_of_role = Counter(piece.piece for piece in group)
+    associations = {}
+    for word, count in counts_of_role.items():
+        associations[word] = association(
+            count,
+            counts[word],
+            len(group),
+            sum(counts.values()),
+        )
+    # The sort is stable: words of equal association stay in the order of their counts.
+    typical = []
+    for word, count in counts_of_role.most_common():
+        if associations[word] >= 0:
+            typical.append((word, count))
+    typical.sort(key=lambda item: -associations[item[0]])
+    words = dict(typical[:TYPICAL_WORDS])
+
     step = max(1, len(group) // EXAMPLES)
     examples = [piece.in_context() for piece in group[::step][:EXAMPLES]]
-    return {"count": len(group), "words": dict(words), "examples": examples}
+    return {
+        "count": len(group),
+        "words": words,
+        "association": {word: associations[word] for word in words},
+        "examples": examples,
+    }
+
+
+def association(both: int, of_word: int, of_role: int, total: int) -> float:
+    """Log-likelihood ratio of a word and a role (Dunning 1993), negative if they avoid each other.
+
+    both: occurrences of the word with the role. of_word, of_role: all occurrences of each.
+    """
+    table = (
+        (both, of_word * of_role),
+        (of_word - both, of_word * (total - of_role)),
+        (of_role - both, (total - of_word) * of_role),
+        (total - of_word - of_role + both, (total - of_word) * (total - of_role)),
+    )
+    ratio = 0.0
+    for observed, product in table:
+        if observed:
+            ratio += 2 * observed * math.log(observed * total / product)
+    is_attracted = both * total >= of_word * of_role
+    ratio = max(0.0, ratio)  # rounding
+    return ratio if is_attracted else -ratio
 
 
 def _usage_table(usage: Mapping[int, Mapping[str, Any]], *, total: int) -> Table:
@@ -140,7 +183,10 @@ def _usage_table(usage: Mapping[int, Mapping[str, Any]], *, total: int) -> Table
         "Roles, the most frequent first",
         ["role", "share", "typical words", "in context"],
         rows,
-        note="Each word counts for its strongest role.",
+        note=(
+            "Each word counts for its strongest role, the largest |r|. Typical words have the "
+            "largest log-likelihood ratio (Dunning 1993); their counts are in brackets."
+        ),
     )
 
 

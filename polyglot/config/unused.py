@@ -3,8 +3,8 @@
 They are refused, because the user expects an effect. There are three exceptions. A value that is
 the default may stand in a file that contains all settings. The configuration of a run directory was
 written by this program, so only overrides count as written by the user. And an override may take
-away the use of a setting that a file has: `edges=none` for a file with `head_size`. Such a setting
-is reported at the start of the training.
+away the use of a setting of the file or of an earlier override: `edges=none` for a file with
+`head_size`. Such a setting is reported at the start of the training.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def refused_settings(
     overridden = [tuple(override_key(override).split(".")) for override in overrides]
     problems = []
     for setting in unused_settings(config):
-        by_override = _touches(setting.path, overridden)
-        if not by_override and (is_stored or _touches(setting.cause, overridden)):
+        place = _last_override(setting.path, overridden)
+        if place < _last_override(setting.cause, overridden) or (place < 0 and is_stored):
             continue
         if _is_written(setting.path, values) and _differs_from_default(config, setting.path):
             message = f"{setting.reason}; leave it out"
@@ -135,14 +135,18 @@ def _has_word_prediction(config: Config, excluded: str) -> bool:
     return False
 
 
-def _touches(path: KeyPath, overridden: Sequence[tuple[str, ...]]) -> bool:
-    """True if an override sets the value at a path, a value around it or a value inside it."""
+def _last_override(path: KeyPath, overridden: Sequence[tuple[str, ...]]) -> int:
+    """Position of the last override that sets a value, a value around it or inside it.
+
+    −1 if there is none, so that the file decides.
+    """
     keys = tuple(map(str, path))
-    for other in overridden:
+    last = -1
+    for position, other in enumerate(overridden):
         length = min(len(keys), len(other))
         if keys[:length] == other[:length]:
-            return True
-    return False
+            last = position
+    return last
 
 
 def _is_written(path: KeyPath, values: Any) -> bool:

@@ -34,6 +34,10 @@ class LstmContext(nn.Module):
             return run_layer(self.forwards, embedded)
         return self.both(embedded, mask)
 
+    def before_first(self, embedded: Tensor) -> Tensor:
+        """Context before the first word (B, 1, C): the initial state of the LSTM."""
+        return embedded.new_zeros(len(embedded), 1, self.size)
+
     def start(self, rows: int, like: Tensor) -> State:
         """State before the first word, on the device of the tensor `like`; rows: hypotheses N."""
         stepper = RecurrentSteps(self.forwards, word_size=self.input_size)
@@ -71,6 +75,11 @@ class CnnContext(nn.Module):
         padded = functional.pad(channels, (self.before, self.after))
         contexts = self.convolution(padded).relu()
         return contexts.transpose(1, 2)
+
+    def before_first(self, embedded: Tensor) -> Tensor:
+        """Context before the first word (B, 1, C): the convolution of no words."""
+        bias = self.convolution.bias.relu()
+        return bias.to(embedded.dtype).expand(len(embedded), 1, -1)
 
     def start(self, rows: int, like: Tensor) -> Tensor:
         """Window of words before the first word: zeros (N, width - 1, E)."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from polyglot.core.problems import InvalidSettings, Problem
-from polyglot.core.registry import ComponentConfig, normalize_spec
+from polyglot.core.registry import ComponentConfig, UnusedSetting, normalize_spec
 from polyglot.core.setting_types import Size
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -37,6 +37,15 @@ class OptionsConfig(ComponentConfig):
         if problems:
             raise InvalidSettings(problems)
         return self
+
+    def settings_without_effect(self) -> Iterator[UnusedSetting]:
+        """Yield the settings of encoder options that have an effect only in a decoder."""
+        yield from super().settings_without_effect()
+        for number, option in enumerate(self.encoder):
+            place = ("encoder", number)
+            for name in OPTIONS.get(option.type).decoder_settings:
+                reason = "no effect in an encoder, only in a decoder"
+                yield UnusedSetting((*place, name), place, reason)
 
     def _side_problems(self, side: str, *, wrong_place: str) -> Iterator[Problem]:
         """Yield repeated options, and options that only the other side can have."""
@@ -149,6 +158,7 @@ class ModelConfig(LanguageConfig):
             yield decoder_problem.below("decoder")
 
         yield from self._encoder_problems(decoder)
+        yield from self._context_problems(settings)
 
     def _encoder_problems(self, decoder: ComponentConfig) -> Iterator[Problem]:
         """Yield the encoders of any language that do not have the settings a decoder needs."""
@@ -168,6 +178,30 @@ class ModelConfig(LanguageConfig):
                     f"found {_listed(found)} in {name}; {requirement.advice}"
                 )
                 yield Problem(("decoder", requirement.key), message)
+
+    def _context_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
+        """Yield decoder options that read a context which not all encoders pass on in their size.
+
+        It is the context of the source words, from a context gate.
+        """
+        for number, option in enumerate(settings.options.decoder):
+            if getattr(option, "context", None) != "source":
+                continue
+            wanted = option.context_size(settings.embedding.size)
+            for language in (self, *self.languages.values()):
+                sizes = []
+                for other in language.options.encoder:
+                    if other.type == option.type:
+                        sizes.append(other.context_size(language.embedding.size))
+                if sizes != [wanted]:
+                    found = f"of size {sizes[0]}" if sizes else "missing"
+                    message = (
+                        f"'source' needs {option.type} with a context of size {wanted} in every "
+                        f"encoder, found {found}; add it to model.options.encoder, with equal "
+                        "hidden_size"
+                    )
+                    yield Problem(("options", "decoder", number, "context"), message)
+                    return
 
     @property
     def memory_size(self) -> int:

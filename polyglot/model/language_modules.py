@@ -19,6 +19,17 @@ from polyglot.model.memory import Memory
 from polyglot.model.options import build_options, options_at
 
 
+class EncodedSource(NamedTuple):
+    """Output of the encoder of a language for B sentences."""
+
+    states: Tensor
+    """(B, S, D), 0 on padding"""
+    final_states: FinalStates | None
+    """final states, if this encoder passes them to the decoder"""
+    context: Tensor | None
+    """(B, C): context of the source words, if the encoder has a context gate"""
+
+
 class LanguageEncoder(nn.Module):
     """Map token ids of one language to states of the size that the bridge takes."""
 
@@ -56,20 +67,23 @@ class LanguageEncoder(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
-        states, _ = self.with_final_states(tokens, mask)
-        return states
+        return self.encode(tokens, mask).states
 
-    def with_final_states(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
-        """Return the states, and the final states if this encoder passes them to the decoder."""
+    def encode(self, tokens: Tensor, mask: Tensor) -> EncodedSource:
+        """tokens and mask (B, S) -> states, and what bypasses the bridge"""
         words = self.embedding(tokens)
+        context = None
         for option in options_at(self.options, "embedding"):
-            words = option(words, mask)
+            words, context_of_option = option.with_context(words, mask)
+            if context_of_option is not None:
+                context = context_of_option
 
         states, final_states = self.body.with_final_states(words, mask)
         for option in options_at(self.options, "states"):
             states = option(states, words, mask)
 
-        return self.projection(states) * mask.unsqueeze(-1), final_states
+        projected = self.projection(states) * mask.unsqueeze(-1)
+        return EncodedSource(projected, final_states, context)
 
 
 class DecoderState(NamedTuple):

@@ -12,6 +12,7 @@ from pydantic import Field
 from torch import Tensor
 
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.core.setting_types import LossWeight
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
@@ -24,7 +25,7 @@ class Loss:
     """One term of the objective, averaged over the target tokens of a batch."""
 
     class Config(ComponentConfig):
-        weight: float = Field(1.0, ge=0)
+        weight: LossWeight = 1.0
         """Weight in the total."""
 
     def __init__(self, config: Config) -> None:
@@ -43,7 +44,7 @@ class TranslationLoss(Loss):
     """Cross-entropy −log p(y given x), mean over the target tokens."""
 
     class Config(Loss.Config):
-        weight: float = Field(1.0, gt=0)
+        weight: float = Field(1.0, gt=0, le=1e6)
         """Weight in the total; more than 0, because no other loss trains a decoder."""
         label_smoothing: float = Field(0.0, ge=0, lt=1)
         """Share of the probability that is spread over the vocabulary (Szegedy et al. 2016).
@@ -127,7 +128,7 @@ class AgreementLoss(Loss):
     """
 
     class Config(Loss.Config):
-        weight: float = Field(0.0, ge=0)
+        weight: LossWeight = 0.0
         """Weight in the total."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:

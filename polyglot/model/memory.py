@@ -27,6 +27,9 @@ class Memory:
     decoder; they bypass the bridge."""
     visible: Tensor | None = None
     """(B, K): rows that the attention of a decoder sees; None if it sees every real row."""
+    context: Tensor | None = None
+    """(B, C): context of the source words from a context gate of the encoder; it bypasses the
+    bridge."""
 
     @property
     def attention_mask(self) -> Tensor | None:
@@ -48,6 +51,7 @@ class Memory:
             weights=None if self.weights is None else self.weights.index_select(0, index),
             final_states=final_states,
             visible=None if self.visible is None else self.visible.index_select(0, index),
+            context=None if self.context is None else self.context.index_select(0, index),
         )
 
     def split(self) -> list[Memory]:
@@ -68,7 +72,13 @@ class Memory:
                 final_states = tuple(part[sentence] for part in self.final_states)
             visible = None if self.visible is None else self.visible[sentence, :count]
             states = self.states[sentence, :count]
-            memories.append(Memory(states, final_states=final_states, visible=visible))
+            memory = Memory(
+                states,
+                final_states=final_states,
+                visible=visible,
+                context=None if self.context is None else self.context[sentence],
+            )
+            memories.append(memory)
         return memories
 
     @classmethod
@@ -89,9 +99,14 @@ class Memory:
             visible_rows = [sentence.visible.squeeze(0) for sentence in sentences]
             visible = pad_sequence(visible_rows, batch_first=True)
 
+        context = None
+        if all(sentence.context is not None for sentence in sentences):
+            context = torch.cat([sentence.context for sentence in sentences])
+
         return cls(
             states,
             mask=None if mask.all() else mask.to(states.device),
             final_states=final_states,
             visible=visible,
+            context=context,
         )

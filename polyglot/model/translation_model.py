@@ -156,8 +156,12 @@ class TranslationModel(nn.Module):
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> memory, which every decoder can read"""
-        states, final_states = self.encoders[language].with_final_states(tokens, mask)
-        return replace(self.bridge(states, mask), final_states=final_states)
+        encoded = self.encoders[language].encode(tokens, mask)
+        return replace(
+            self.bridge(encoded.states, mask),
+            final_states=encoded.final_states,
+            context=encoded.context,
+        )
 
     def components(self) -> dict[str, nn.Module]:
         """Return every component by its name in checkpoints.

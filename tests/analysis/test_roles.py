@@ -11,11 +11,11 @@ import torch
 from polyglot.analysis.annotated_text import AnnotatedSentence, align_pieces
 from polyglot.analysis.piece_roles import PieceRoles, assign_roles
 from polyglot.analysis.role_agreement import agreement
-from polyglot.analysis.roles import roles_page, usage_page
+from polyglot.analysis.roles import association, roles_page, usage_page
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
 from polyglot.model.options import Roles
-from polyglot.phrasebook import Token
+from polyglot.phrasebook import Token, splits
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import BOS
 from tests.analysis.conftest import RecordResult
@@ -92,6 +92,44 @@ def test_the_tables_count_the_strongest_roles() -> None:
     assert picture.startswith(b"\x89PNG")
 
 
+def test_a_dense_role_is_the_strongest_by_its_absolute_value() -> None:
+    sentence = AnnotatedSentence("x", [7], ["▁x"])
+    assert PieceRoles(sentence, 0, numpy.array([0.2, -0.9, 0.8])).role == 1
+
+
+def test_typical_words_are_those_that_prefer_a_role() -> None:
+    """`the` is the most frequent word of both roles, and so typical of neither."""
+    texts = {0: ["the"] * 6 + ["dog"] * 4, 1: ["the"] * 6 + ["sleeps"] * 3}
+    pieces = []
+    for role, words in texts.items():
+        for word in words:
+            pieces.append(PieceRoles(AnnotatedSentence(word, [5], [f"▁{word}"]), 0, one_hot(role)))
+    usage = usage_page("en", "encoder", pieces).values["usage"]
+    assert list(usage[0]["words"].items())[0] == ("dog", 4)
+    assert list(usage[1]["words"].items()) == [("sleeps", 3), ("the", 6)]
+    assert usage[1]["association"]["sleeps"] == pytest.approx(association(3, 3, 9, 19))
+
+
+def test_the_association_is_the_log_likelihood_ratio() -> None:
+    """2 Σ observed · ln(observed / expected) over the four cells, for 10, 20, 30 and 100."""
+    observed = [10, 10, 20, 60]
+    expected = [6, 14, 24, 56]
+    ratio = 0.0
+    for number, mean in zip(observed, expected):
+        ratio += 2 * number * numpy.log(number / mean)
+    assert association(10, 20, 30, 100) == pytest.approx(ratio)
+    assert association(2, 20, 30, 100) < 0
+    assert association(6, 20, 30, 100) == pytest.approx(0, abs=1e-9)
+
+
+def test_roles_are_computed_on_development_text(run: Run, translator: Translator) -> None:
+    (valid,) = run.config.data.valid
+    sizes = valid.model_dump(include={"seed", "train", "valid", "test"})
+    first = splits(**sizes)["valid"][0].text("de")
+    pieces = assign_roles(run, translator, "de", side="encoder", count=1)
+    assert {piece.sentence.text for piece in pieces} == {first}
+
+
 def test_the_entropy_is_the_mean_over_pieces() -> None:
     """H(1/2, 1/2) = ln 2 and H(1) = 0."""
     sentence = AnnotatedSentence("the bank", [5, 6], PIECES)
@@ -124,7 +162,7 @@ def test_every_piece_of_a_run_has_roles(run: Run, translator: Translator, side: 
     for piece in pieces:
         assert piece.roles.sum() == pytest.approx(1, abs=1e-5)
 
-    folder = roles_page(run, translator, "de", side=side).save(run)
+    folder = roles_page(run, translator, "de", side=side, count=4).save(run)
     values = json.loads((folder / "page.json").read_text(encoding="utf-8"))["values"]
     counts = [role["count"] for role in values["usage"].values()]
     assert sum(counts) == values["pieces"] == len(pieces)

@@ -109,7 +109,7 @@ def test_the_gate_of_a_context_is_that_of_the_model(
     text = "Is the old house here?"
     piece = piece_of(translator.vocabularies["en"], "the")
     gate = _gate(translator, "en", "encoder", piece, ("en", text))
-    expected = record_result("en", text, ContextGate, "gates")
+    expected = record_result("en", text, ContextGate, "_gates_from_context")
     assert numpy.allclose(gate, expected, atol=1e-6)
 
 

@@ -109,6 +109,15 @@ def test_an_override_may_take_away_the_use_of_a_setting_of_the_file(load):
     ]
 
 
+def test_an_override_may_take_away_the_use_of_an_earlier_one_only(load):
+    option = {"model": {"options": {"encoder": ["latent_graph"]}}}
+    overrides = ["model.options.encoder.0={type: latent_graph, head_size: 8}"]
+    overrides.append("model.options.encoder.0.edges=none")
+    load(option, *overrides)
+    with pytest.raises(ConfigError, match=r"encoder\.0\.head_size: no effect"):
+        load(option, *overrides, "model.options.encoder.0.head_size=9")
+
+
 def test_defaults_of_a_run_directory_are_not_written_by_the_user(tmp_path):
     options = {"encoder": [{"type": "roles", "roles": 2, "context_size": 4, "width": 9}]}
     run = tiny_run(tmp_path, model={"options": options})

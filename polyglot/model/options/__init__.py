@@ -14,7 +14,7 @@ from polyglot.model.options.base import (
 )
 from polyglot.model.options.context_gate import ContextGate
 from polyglot.model.options.latent_graph import LatentGraph
-from polyglot.model.options.roles import Roles
+from polyglot.model.options.roles import Roles, StateRoles
 from polyglot.model.options.word_prediction import WordPrediction
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "LatentGraph",
     "Option",
     "Roles",
+    "StateRoles",
     "StatesOption",
     "WordPrediction",
     "apply_preceding",

@@ -5,7 +5,7 @@ An option that is not named in the configuration does not exist: no parameters, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
@@ -27,6 +27,8 @@ class Option(nn.Module):
     """
 
     place: ClassVar[Place]
+    decoder_settings: ClassVar[Sequence[str]] = ()
+    """Settings that have an effect only in a decoder."""
 
     class Config(ComponentConfig):
         """Settings of the option."""
@@ -58,6 +60,10 @@ class EmbeddingOption(Option):
         memory: only on the target side.
         """
         raise NotImplementedError
+
+    def with_context(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the changed words of a source, and a context (B, C) that decoders may read."""
+        return self(embedded, mask), None
 
     def start(self, memory: Memory) -> Any:
         """Return the state before the first word, with one row for each sentence."""

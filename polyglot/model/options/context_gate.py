@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
@@ -18,25 +20,41 @@ class ContextGate(EmbeddingOption):
     """e_t ↦ e_t ⊙ σ(W c + b) with a context c of the source sentence.
 
     Source: Choi, Cho and Bengio 2017, section 3. On the source side, c is the mean over the words
-    of NN(e_t), where NN is a feed-forward network with one hidden layer. On the target side, c is
-    the mean of the memory rows, since a decoder must not depend on the source language.
+    of NN(e_t), where NN is a feed-forward network with one hidden layer. The target side has three
+    contexts:
+
+    - `context: rows`: the mean of the memory rows. A decoder then depends on no source language.
+    - `context: network`: the mean of NN(m_k) over the memory rows m_k, with or without a bridge.
+    - `context: source`: the context c of the source side, as in the paper. It passes by the bridge,
+      and needs the gate in every encoder.
     """
 
+    decoder_settings = ("context",)
+
     class Config(ComponentConfig):
+        used_with = {"hidden_size": ("context", ("network", "source"))}
+
+        context: Literal["rows", "network", "source"] = "rows"
+        """Context of the target side."""
         hidden_size: Size | None = None
-        """Size of the hidden layer of NN and of the context, on the source side; by default the
-        embedding size. The target side has no NN."""
+        """Size of the hidden layer of NN and of its context; by default the embedding size. For
+        `source`, the size of the encoders' contexts. `rows` has no NN."""
         dropout: DropoutRate = 0.0
         """Dropout on the context."""
 
+        def context_size(self, embedding_size: int) -> int:
+            """Size of the context of NN."""
+            return self.hidden_size or embedding_size
+
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         super().__init__(config, size=size, memory_size=memory_size)
-        if memory_size is None:
-            context_size = config.hidden_size or size
-            self.network = nn.Sequential(
-                Linear(size, context_size), nn.Tanh(), Linear(context_size, context_size)
-            )
-        else:
+        self.context = config.context if memory_size is not None else "words"
+        context_size = config.context_size(size)
+        if self.context == "words":
+            self.network = _network(size, context_size)
+        elif self.context == "network":
+            self.network = _network(memory_size, context_size)
+        elif self.context == "rows":
             context_size = memory_size
         self.gate = Linear(context_size, size)
         self.dropout = Dropout(config.dropout)
@@ -44,22 +62,40 @@ class ContextGate(EmbeddingOption):
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         return embedded * self.gates(embedded, mask, memory).unsqueeze(1)
 
+    def with_context(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        context = self._context_of_words(embedded, mask)
+        return embedded * self._gates_from_context(context).unsqueeze(1), context
+
     def gates(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         """Return the gate of each sentence (B, E), between 0 and 1."""
         if memory is None:
-            context = masked_mean(self.network(embedded), mask)
-        else:
-            context = memory.mean()
-        return self._gates_from_context(context)
+            return self._gates_from_context(self._context_of_words(embedded, mask))
+        return self.start(memory)
+
+    def _context_of_words(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        return masked_mean(self.network(embedded), mask)
 
     def _gates_from_context(self, context: Tensor) -> Tensor:
         return self.gate(self.dropout(context)).sigmoid()
 
+    def _context_of_memory(self, memory: Memory) -> Tensor:
+        """Return the context of each sentence on the target side (B, C)."""
+        if self.context == "rows":
+            return memory.mean()
+        if self.context == "network":
+            return masked_mean(self.network(memory.states), memory.mask)
+        assert memory.context is not None, "the encoder has no context gate"
+        return memory.context
+
     def start(self, memory: Memory) -> Tensor:
-        return self._gates_from_context(memory.mean())
+        return self._gates_from_context(self._context_of_memory(memory))
 
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         return words * state, state
 
     def reorder(self, state: Tensor, rows: Tensor) -> Tensor:
         return state.index_select(0, rows)
+
+
+def _network(inputs: int, size: int) -> nn.Sequential:
+    return nn.Sequential(Linear(inputs, size), nn.Tanh(), Linear(size, size))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
-from polyglot.core.setting_types import DropoutRate, LayerCount, Size
+from polyglot.core.setting_types import DropoutRate, LayerCount, Size, StepCount
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.gumbel_softmax import concrete
@@ -27,7 +27,7 @@ class GraphTemperature(Decay):
     """τ before the first update."""
     decay: float = Field(0.99, gt=0, le=1)
     """Factor by which τ is multiplied at each decay."""
-    every: int = Field(2500, ge=1)
+    every: StepCount = 2500
     """Number of updates between two decays. The default is one epoch of Bastings et al. 2019:
     160 000 sentences in batches of 64."""
     minimum: float = Field(0.01, gt=0)

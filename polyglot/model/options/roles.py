@@ -19,7 +19,7 @@ from polyglot.layers.gumbel_softmax import concrete
 from polyglot.layers.linear import Linear
 from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
-from polyglot.model.options.base import OPTIONS, EmbeddingOption
+from polyglot.model.options.base import OPTIONS, EmbeddingOption, StatesOption
 
 
 class RoleTemperature(Decay):
@@ -35,8 +35,7 @@ class RoleTemperature(Decay):
     """Lower bound of τ."""
 
 
-@OPTIONS.register("roles")
-class Roles(EmbeddingOption):
+class RoleLayer(nn.Module):
     """ẽ_t = Σ_i r_{t,i} U_i e_t + e_t with the roles r_t of a word in its context c_t.
 
     Source: Weissenborn et al. 2018, "Contextualized role interaction for neural machine
@@ -47,9 +46,7 @@ class Roles(EmbeddingOption):
     - onehot: a one-hot draw from the softmax. In training it is relaxed with Gumbel noise; outside
       training it is the most probable role.
 
-    On the source side, c_t comes from a BiLSTM; on the target side from an LSTM, which does not
-    read later words. For one-hot roles, start from a trained run with softmax roles: name
-    it under the key `initialize`.
+    e_t may be any sequence of vectors: embedded words, or states.
     """
 
     class Config(ComponentConfig):
@@ -70,7 +67,7 @@ class Roles(EmbeddingOption):
         context: Literal["lstm", "cnn"] = "lstm"
         """Network that reads the context of a word."""
         context_size: int | None = Field(None, ge=2, le=65536)
-        """Size of c_t, half for each direction; by default half of the embedding size, since the
+        """Size of c_t, half for each direction; by default half of the size of e_t, since the
         context of Weissenborn et al. 2018 is small."""
         width: WindowWidth = 7
         """Number of words that `cnn` reads: around a word on the source side, up to the word on the
@@ -81,7 +78,7 @@ class Roles(EmbeddingOption):
         """Temperature τ of `onehot`."""
 
         @model_validator(mode="after")
-        def _validate_sizes(self) -> Roles.Config:
+        def _validate_sizes(self) -> RoleLayer.Config:
             if self.context_size and self.context_size % 2:
                 raise ValueError(
                     f"context_size {self.context_size} cannot be shared by two directions; "
@@ -97,12 +94,12 @@ class Roles(EmbeddingOption):
                 reason = "'additive' adds the roles to the word, so it needs residual: true"
                 yield UnusedSetting(("residual",), ("combination",), reason)
 
-    def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
-        super().__init__(config, size=size, memory_size=memory_size)
+    def __init__(self, config: Config, *, size: int, causal: bool) -> None:
+        """size: of e_t. causal: c_t does not depend on later words."""
+        nn.Module.__init__(self)
         self.config = config
         roles = config.roles
         context_size = config.context_size or 2 * max(1, size // 4)
-        causal = memory_size is not None  # on the target side
         if config.context == "lstm":
             self.context = LstmContext(input_size=size, size=context_size, causal=causal)
         else:
@@ -127,9 +124,6 @@ class Roles(EmbeddingOption):
             self.output = Linear(size, size, bias=False)  # U_o
         else:
             self.of_roles = Linear(roles, size, bias=False)  # U
-
-    def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
-        return self.transform_words(embedded, self.assign_roles(embedded, mask))
 
     def assign_roles(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return the roles r of every word: (B, S, E), (B, S) -> (B, S, R)."""
@@ -166,12 +160,84 @@ class Roles(EmbeddingOption):
             return self.config.assignment == "onehot"
         return self.config.dropout > 0 and words.device.type == "cpu"
 
+
+@OPTIONS.register("roles")
+class Roles(RoleLayer, EmbeddingOption):
+    """Role interaction layer on the embedded words: ẽ_t = Σ_i r_{t,i} U_i e_t + e_t.
+
+    Source: Weissenborn et al. 2018, "Contextualized role interaction for neural machine
+    translation", section 3. The assignment is one of
+
+    - dense: r_t = tanh(W c_t + b);
+    - softmax: r_t = softmax over i of u_i · r_t^dense;
+    - onehot: a one-hot draw from the softmax. In training it is relaxed with Gumbel noise; outside
+      training it is the most probable role.
+
+    On the source side, c_t comes from a BiLSTM; on the target side from an LSTM, which does not
+    read later words. For one-hot roles, start from a trained run with softmax roles: `initialize`.
+    """
+
+    decoder_settings = ("target_context",)
+
+    class Config(RoleLayer.Config):
+        target_context: Literal["to_word", "before_word"] = "to_word"
+        """Context of a word on the target side: up to the word itself, or only the words before it,
+        which is the strict reading of section 3.1, LSTM(e_1 … e_{t-1})."""
+
+    def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
+        is_target = memory_size is not None
+        RoleLayer.__init__(self, config, size=size, causal=is_target)
+        self.is_strict = is_target and config.target_context == "before_word"
+
+    def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
+        return self.transform_words(embedded, self.assign_roles(embedded, mask))
+
+    def assign_roles(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        contexts = self.context(embedded, mask)
+        if self.is_strict:
+            first = self.context.before_first(embedded).to(contexts.dtype)
+            contexts = torch.cat([first, contexts[:, :-1]], dim=1)
+        return self.roles_from_context(contexts)
+
     def start(self, memory: Memory) -> Any:
-        return self.context.start(len(memory.states), memory.states)
+        """Return the state of the context, and with the strict reading also its last value."""
+        sentences = len(memory.states)
+        state = self.context.start(sentences, memory.states)
+        if not self.is_strict:
+            return state
+        first = self.context.before_first(memory.states[:, :1])
+        return state, first.squeeze(1)
 
     def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
-        context, state = self.context.step(words, state)
-        return self.transform_words(words, self.roles_from_context(context)), state
+        if not self.is_strict:
+            context, state = self.context.step(words, state)
+            return self.transform_words(words, self.roles_from_context(context)), state
+        state, context = state
+        transformed = self.transform_words(words, self.roles_from_context(context))
+        next_context, next_state = self.context.step(words, state)
+        return transformed, (next_state, next_context)
 
     def reorder(self, state: Any, rows: Tensor) -> Any:
-        return self.context.reorder(state, rows)
+        if not self.is_strict:
+            return self.context.reorder(state, rows)
+        state, context = state
+        return self.context.reorder(state, rows), context.index_select(0, rows)
+
+
+@OPTIONS.register("state_roles")
+class StateRoles(RoleLayer, StatesOption):
+    """Role interaction layer on the states of an encoder, s̃_t = Σ_i r_{t,i} U_i s_t + s_t.
+
+    Weissenborn et al. 2018 have it on the embedded words, as `roles`, and say that it may stand in
+    any part of a network. The context c_t comes from the states too.
+    """
+
+    class Config(RoleLayer.Config):
+        """Settings of the option."""
+
+    def __init__(self, config: Config, *, input_size: int, size: int) -> None:
+        RoleLayer.__init__(self, config, size=size, causal=False)
+
+    def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
+        changed = self.transform_words(states, self.assign_roles(states, mask))
+        return changed * mask.unsqueeze(-1)

@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.memory import Memory
 from polyglot.model.options import ContextGate
-from tests.builders.models import allclose
+from tests.builders.models import allclose, random_batch, tiny_config, tiny_model
 
 
 def build_gate(*, memory_size, **settings):
@@ -92,3 +92,53 @@ def test_padded_words_are_left_out_of_the_mean():
     words = torch.randn(1, 5, 6)
     mask = torch.tensor([[True, True, True, False, False]])
     assert allclose(option.gates(words, mask), option.gates(words[:, :3], mask[:, :3]))
+
+
+def test_target_side_with_the_network_of_the_source_side_over_memory_rows():
+    """c = (1/K) Σ_k NN(m_k), also without a bridge, where the rows are the encoder's states."""
+    option = build_gate(memory_size=8, context="network", hidden_size=5)
+    words = torch.randn(2, 4, 6)
+    rows = torch.randn(2, 3, 8)
+    mask = torch.tensor([[True] * 3, [True, False, False]])
+    gates = option.gates(words, all_real(2, 4), Memory(rows, mask=mask))
+    for row, length in enumerate([3, 1]):
+        context = torch.stack([option.network(state) for state in rows[row, :length]]).mean(0)
+        assert context.shape == (5,)
+        assert allclose(gates[row], torch.sigmoid(option.gate(context)))
+
+
+@pytest.mark.parametrize("bridge", ["none", "attention"])
+def test_target_side_with_the_context_of_the_source_words(bridge):
+    """The paper's formula: both sides have their own W and b, but one context c."""
+    gate = {"type": "context_gate", "context": "source", "hidden_size": 5}
+    options = {"encoder": [{"type": "context_gate", "hidden_size": 5}], "decoder": [gate]}
+    model = tiny_model(tiny_config(bridge=bridge, options=options)).eval()
+    batch = random_batch()
+    memory = model.encode("de", batch.source, batch.source_mask)
+    source = model.encoders["de"]
+    option = source.options["context_gate"]
+    words = source.embedding(batch.source)
+    target = model.decoders["en"].options["context_gate"]
+    gates = target.start(memory)
+    for row, length in enumerate(batch.source_mask.sum(1).tolist()):
+        context = torch.stack([option.network(word) for word in words[row, :length]]).mean(0)
+        assert allclose(memory.context[row], context)
+        assert allclose(gates[row], torch.sigmoid(target.gate(context)))
+    assert not hasattr(target, "network")
+
+    joined = Memory.join(memory.split())
+    assert torch.equal(joined.context, memory.context)
+    assert torch.equal(memory.select(torch.tensor([2])).context, memory.context[2:])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "found"),
+    [([], "missing"), ([{"type": "context_gate", "hidden_size": 4}], "of size 4")],
+)
+def test_a_context_of_the_source_words_needs_the_gate_in_every_encoder(encoder, found):
+    gate = {"type": "context_gate", "context": "source", "hidden_size": 5}
+    message = (
+        f"'source' needs context_gate with a context of size 5 in every encoder, found {found}"
+    )
+    with pytest.raises(ValueError, match=message):
+        tiny_config(options={"encoder": encoder, "decoder": [gate]})

@@ -9,7 +9,7 @@ from torch.nn import functional, init
 from polyglot.layers import role_mixture
 from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
-from polyglot.model.options import Roles
+from polyglot.model.options import Roles, StateRoles
 from tests.builders.models import allclose
 
 ROLES = 5
@@ -280,3 +280,46 @@ def test_dropout_is_applied_to_the_roles():
     option.dropout.register_forward_hook(lambda module, inputs, output: outputs.append(output))
     option(*sentences(40, 40))
     assert outputs[0].unique().tolist() == pytest.approx([0.0, 2 / ROLES])
+
+
+@pytest.mark.parametrize("context", ["lstm", "cnn"])
+def test_the_strict_reading_assigns_roles_from_the_words_before(context):
+    """Section 3.1: r_t = f(LSTM(e_1 … e_{t-1})); the word is only transformed by it."""
+    settings = {"context": context, "width": 3}
+    plain = build_roles("target", **settings)
+    strict = build_roles("target", target_context="before_word", **settings)
+    embedded, mask = sentences(6, 3)
+    roles = strict.assign_roles(embedded, mask)
+    assert allclose(roles[:, 1:], plain.assign_roles(embedded, mask)[:, :-1])
+    before = torch.zeros(6)
+    if context == "cnn":
+        before = strict.context.convolution.bias.relu()
+    assert allclose(roles[:, 0], strict.roles_from_context(before).expand(2, -1))
+
+    changed = embedded.clone()
+    changed[:, 2] += 1.0
+    changed_roles = strict.assign_roles(changed, mask)
+    assert torch.equal(changed_roles[:, :3], roles[:, :3])
+    assert not allclose(changed_roles[0, 3], roles[0, 3])
+    assert not allclose(strict(changed, mask)[0, 2], strict(embedded, mask)[0, 2])
+
+
+def test_the_strict_reading_changes_no_parameter_and_no_source():
+    embedded, mask = sentences(4)
+    strict = build_roles("source", target_context="before_word")
+    assert torch.equal(strict(embedded, mask), build_roles("source")(embedded, mask))
+    target = build_roles("target", target_context="before_word").state_dict()
+    assert target.keys() == build_roles("target").state_dict().keys()
+
+
+def test_roles_on_states_are_the_same_layer_applied_to_the_states():
+    torch.manual_seed(0)
+    config = StateRoles.Config(roles=ROLES, context_size=6, dropout=0.0)
+    option = StateRoles(config, input_size=3, size=SIZE).eval()
+    words = build_roles("source")
+    assert option.place == "states"
+    option.load_state_dict(words.state_dict())
+    states, mask = sentences(6, 3)
+    changed = option(states, torch.zeros(2, 6, 3), mask)
+    assert allclose(changed, words(states, mask) * mask.unsqueeze(-1))
+    assert (changed[~mask] == 0).all()
