@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from polyglot.evaluation.results_cache import results_lock
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.inference.translator import Translator
 from tests.builders.command_line import TEXT
-from tests.cli.small_run import one_line
+from tests.cli.small_run import one_line, start_program
 
 SMALL_PROTOCOL = "pairs: [de-en, de-fr]\nmetrics: [bleu, chrf]\nresamples: 20\n"
 
@@ -97,6 +100,36 @@ def test_results_that_cannot_be_written(folder, small_protocol, polyglot):
     Path("runs/mine/evaluation").write_text("in the way")
     message = polyglot.refuses("evaluate", "runs/mine", "--protocol", small_protocol)
     assert "runs/mine/evaluation/small: the matrix cannot be written" in message
+
+
+def test_evaluation_of_a_folder_that_another_process_writes(folder, small_protocol, polyglot):
+    results = Path("runs/mine/evaluation/small")
+    command = ("evaluate", "runs/mine", "--protocol", small_protocol)
+    with results_lock(results):
+        message = polyglot.refuses(*command)
+        start = f"{results}: another process is writing an evaluation there (process {os.getpid()}:"
+        assert start in message
+        brief = Path("brief.yaml")
+        brief.write_text("pairs: [de-fr]\nmetrics: [chrf]\nresamples: 2\n")
+        assert polyglot("evaluate", "runs/mine", "--protocol", brief).status == 0
+    assert polyglot(*command).status == 0
+
+
+def test_two_evaluations_at_once(folder, small_protocol):
+    """One is refused, or comes after the other; the results are complete."""
+    command = ("evaluate", "runs/mine", "--protocol", small_protocol)
+    processes = [start_program(*command) for _ in range(2)]
+    errors = [process.communicate()[1].decode() for process in processes]
+    statuses = [process.returncode for process in processes]
+    assert 0 in statuses, errors
+    for process, status, error in zip(processes, statuses, errors):
+        if status:
+            other = next(other.pid for other in processes if other is not process)
+            assert status == 2
+            assert f"writing an evaluation there (process {other}: evaluate)" in error
+    matrix = ScoreMatrix.load(Path("runs/mine/evaluation/small"))
+    assert sorted(matrix.hypotheses) == ["de-en", "de-fr"]
+    assert all(cell.scores for cell in matrix.all_cells)
 
 
 def test_interrupted_evaluation_keeps_its_translations(folder, polyglot, monkeypatch):

@@ -78,6 +78,7 @@ def test_an_interrupted_experiment_continues(folder, program, monkeypatch) -> No
     config = out / "runs" / "with-copies-seed2" / "config.yaml"
     interrupted = config.read_text(encoding="utf-8")
     config.write_text(interrupted.replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8")
+    (config.parent / "settings.json").unlink()
 
     second = Training(program)
     save(run_experiment(experiment, out, train=second), out)
