@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import StepCount
 
 
 class ParallelConfig(ComponentConfig):
@@ -20,5 +21,5 @@ class ParallelConfig(ComponentConfig):
     components of its tasks; this saves memory for many languages and needs `tasks: mixed`."""
     bucket: float = Field(25.0, gt=0, le=4096)
     """Largest size of a gradient bucket in MiB; a larger matrix is a bucket of its own."""
-    verify: int | None = Field(None, ge=1)
+    verify: StepCount | None = None
     """Compare the trained parameters between the processes every this many updates; null: never."""

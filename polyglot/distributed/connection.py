@@ -12,11 +12,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
+import torch.distributed
+from torch.distributed import Store
 
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError
 from polyglot.distributed.launch import LAUNCHER_HINT, launcher_world_size
-from polyglot.distributed.store import wait_for_event
+from polyglot.distributed.store import file_store, wait_for_event
 from polyglot.distributed.variables import accelerate_state, uses_cpu
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ WAIT_MESSAGE_DELAY = 20.0
 """Seconds that a process waits for the others at the start before it logs that it waits."""
 CONNECT_TIMEOUT = 600.0
 """Seconds after which a process gives up to wait for the others at the start."""
+GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 def connect() -> PartialState:
@@ -44,15 +47,40 @@ def connect() -> PartialState:
             f"{local_world_size} processes on this machine, which has {devices} devices; "
             "start one process for each device"
         )
-    _resolve_host(os.environ["MASTER_ADDR"])
-    state = accelerate_state(cpu=use_cpu, timeout=COLLECTIVE_TIMEOUT)
     world_size = launcher_world_size()
+    if local_world_size == world_size:
+        _listen_on_this_machine_only()
+    store = file_store("torch")
+    if store is None:
+        _resolve_host(os.environ["MASTER_ADDR"])
+    else:
+        _create_process_group(store, world_size, use_cpu=use_cpu)
+    state = accelerate_state(cpu=use_cpu, timeout=COLLECTIVE_TIMEOUT)
     if state.num_processes != world_size:
         raise ConfigError(
             f"a launcher has started {world_size} processes, and accelerate counts "
             f"{state.num_processes}; {LAUNCHER_HINT}"
         )
     return state
+
+
+def _listen_on_this_machine_only() -> None:
+    """Let gloo use the loopback interface, unless the user has chosen another one."""
+    loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+    if loopback:
+        os.environ.setdefault(GLOO_INTERFACE, loopback[0])
+
+
+def _create_process_group(store: Store, world_size: int, *, use_cpu: bool) -> None:
+    """Create the default process group, which accelerate then uses."""
+    device = "cpu" if use_cpu else torch.accelerator.current_accelerator().type
+    torch.distributed.init_process_group(
+        torch.distributed.get_default_backend_for_device(device),
+        store=store,
+        rank=int(os.environ["RANK"]),
+        world_size=world_size,
+        timeout=COLLECTIVE_TIMEOUT,
+    )
 
 
 def _resolve_host(name: str) -> None:
@@ -100,6 +128,8 @@ def _limit_waiting(connected: threading.Event) -> None:
 
 
 def _address() -> str:
+    if "MASTER_ADDR" not in os.environ:
+        return "this machine"
     return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError
@@ -24,7 +26,15 @@ SUSPEND_SIGNALS = []
 if hasattr(signal, "SIGTSTP"):
     SUSPEND_SIGNALS.append(signal.SIGTSTP)
 
-REQUIRED_VARIABLES = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+RANK_VARIABLES = ("RANK", "LOCAL_RANK")
+ADDRESS_VARIABLES = ("MASTER_ADDR", "MASTER_PORT")
+"""Where the processes of other launchers find each other."""
+STORE = "POLYGLOT_STORE"
+"""File through which the processes of Polyglot's launcher find each other."""
+RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"
+"""Number of earlier starts of the processes, as torchrun counts them."""
+USER_ERROR = 2  # exit code of a process that starting again would not help
+SHARED_MEMORY = "/dev/shm"
 LAUNCHER_HINT = "a launcher sets these variables: unset them, or use one"
 
 
@@ -51,7 +61,10 @@ def launcher_world_size() -> int | None:
 def _check_launcher_variables(world_size: int) -> None:
     """Raise ConfigError for the first variable that is missing or wrong."""
     start = f"WORLD_SIZE is {world_size} in the environment, but"
-    missing = [name for name in REQUIRED_VARIABLES if not os.environ.get(name)]
+    required = RANK_VARIABLES
+    if not os.environ.get(STORE):
+        required += ADDRESS_VARIABLES
+    missing = [name for name in required if not os.environ.get(name)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise ConfigError(f"{start} {' and '.join(missing)} {verb} not set; {LAUNCHER_HINT}")
@@ -74,8 +87,17 @@ def _check_launcher_variables(world_size: int) -> None:
             )
 
 
-def launch(world_size: int, command: Sequence[str]) -> int:
+def restart_count() -> int:
+    """Return how often the processes of this run were started again by their launcher."""
+    count = os.environ.get(RESTART_COUNT, "")
+    return int(count) if count.isdecimal() else 0
+
+
+def launch(world_size: int, command: Sequence[str], *, restarts: int = 0) -> int:
     """Run a command in several processes, one per rank, and wait for all of them.
+
+    restarts: how often all processes are started again after one was killed or crashed. They read
+    the number of restarts from their environment, and continue from the last checkpoint.
 
     Returns the exit code of the first process that failed, or 0; after an interruption 130
     (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).
@@ -86,8 +108,28 @@ def launch(world_size: int, command: Sequence[str]) -> int:
     Raises ConfigError if OMP_NUM_THREADS is not a number.
     """
     environment = _common_environment(world_size)
-    processes: list[subprocess.Popen] = []
     interruptions: list[int] = []
+    for restart in range(restarts + 1):
+        environment[RESTART_COUNT] = str(restart)
+        status, is_lost = _launch_once(world_size, command, environment, interruptions)
+        if not is_lost or interruptions:
+            break
+        if restart < restarts:
+            _print(f"restart {restart + 1} of {restarts}, from the last checkpoint")
+    return status
+
+
+def _launch_once(
+    world_size: int,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    interruptions: list[int],
+) -> tuple[int, bool]:
+    """Start the processes once; return the exit code, and True if one was killed or crashed.
+
+    interruptions: signal handlers append to the list.
+    """
+    processes: list[subprocess.Popen] = []
 
     def interrupt(number: int, _frame: object) -> None:
         interruptions.append(number)
@@ -98,17 +140,24 @@ def launch(world_size: int, command: Sequence[str]) -> int:
     with (
         signal_handler(active_signals(), interrupt),
         signal_handler(active_signals(SUSPEND_SIGNALS), suspend),
+        _private_store() as store,
     ):
         try:
             for rank in range(world_size):
                 process = subprocess.Popen(
                     command,
-                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                    env={
+                        **environment,
+                        STORE: store,
+                        "RANK": str(rank),
+                        "LOCAL_RANK": str(rank),
+                    },
                     stdin=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C in a terminal is passed on once, from here
                 )
                 processes.append(process)
-            return _Supervisor(processes, interruptions).wait()
+            supervisor = _Supervisor(processes, interruptions)
+            return supervisor.wait(), supervisor.has_lost_process
         finally:
             for process in processes:
                 process.kill()
@@ -127,11 +176,24 @@ def _common_environment(world_size: int) -> dict[str, str]:
         **os.environ,
         "WORLD_SIZE": str(world_size),
         "LOCAL_WORLD_SIZE": str(world_size),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
         "OMP_NUM_THREADS": threads,
         "POLYGLOT_LAUNCHED": str(os.getpid()),
     }
+
+
+@contextmanager
+def _private_store() -> Iterator[str]:
+    """Path of a new file through which the processes find each other.
+
+    It is in a folder that only this user can enter, so that no port is open to others. In memory:
+    a full disk does not end the training.
+    """
+    parent = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None
+    folder = tempfile.mkdtemp(prefix="polyglot-", dir=parent)
+    try:
+        yield os.path.join(folder, "store")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _suspend(processes: Sequence[subprocess.Popen]) -> None:
@@ -156,6 +218,8 @@ class _Supervisor:
     def __init__(self, processes: Sequence[subprocess.Popen], interruptions: Sequence[int]) -> None:
         self.processes = processes
         self.interruptions = interruptions
+        self.has_lost_process = False
+        """True at the end if a process was killed, or crashed."""
         self._passed_on = 0
         self._is_killing = False
         self._failure: int | None = None
@@ -172,6 +236,8 @@ class _Supervisor:
             self._check_failure(exit_codes)
             if self._deadline and time.monotonic() > self._deadline:
                 self._send(signal.SIGKILL)
+        lost = [code for code in exit_codes if code not in (0, USER_ERROR)]
+        self.has_lost_process = bool(lost)
         return self._exit_code(exit_codes)
 
     def _send(self, number: int) -> None:
@@ -227,9 +293,3 @@ def _print_killed(rank: int, signal_name: str) -> None:
 
 def _print(line: str) -> None:
     stderr_console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -19,6 +19,7 @@ from polyglot.core.errors import PolyglotError, TrainingError
 from polyglot.core.signals import default_signal_handling, exit_code
 from polyglot.distributed.connection import COLLECTIVE_TIMEOUT, connect, connection_timeout
 from polyglot.distributed.launch import launcher_world_size
+from polyglot.distributed.messages import gather_values
 from polyglot.distributed.store import (
     SHORT_TIMEOUT,
     call_with_timeout,
@@ -54,7 +55,7 @@ class Processes:
         if world_size > 1:
             self.store = connect_store()
             self.monitor = HeartbeatMonitor(rank, world_size)
-            # Python objects are exchanged on the CPU, without waiting for the device.
+            # Values are exchanged on the CPU, without waiting for the device.
             self._cpu_group = torch.distributed.new_group(
                 backend="gloo", timeout=COLLECTIVE_TIMEOUT
             )
@@ -100,14 +101,15 @@ class Processes:
         if self.monitor:
             self.monitor.checkpoint_message = message
 
-    def gather(self, value: Any, awaited: str = "the others") -> list[Any]:
-        """Return the values of all ranks, ordered by rank. Collective."""
+    def gather(self, value: Any, kind: Any, awaited: str = "the others") -> list[Any]:
+        """Return the values of all ranks, ordered by rank. Collective.
+
+        kind: type of the values, such as `dict[str, float]`; they travel as JSON and are checked.
+        """
         if self.world_size == 1:
             return [value]
-        values = [None] * self.world_size
         with self.waiting(awaited):
-            torch.distributed.all_gather_object(values, value, group=self._cpu_group)
-        return values
+            return gather_values(value, kind, self._cpu_group, self.world_size)
 
     def gather_integers(self, numbers: Sequence[int], awaited: str) -> list[list[int]]:
         """Return the integers of all ranks, equally many per rank; fast enough for every update."""

@@ -1,4 +1,7 @@
-"""Key-value store shared by all processes, with requests that always end."""
+"""Key-value store shared by all processes, with requests that always end.
+
+The processes of Polyglot's launcher share a file that only their user can open; nothing listens.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from torch.distributed import PrefixStore, TCPStore
+from torch.distributed import FileStore, PrefixStore, Store, TCPStore
+
+from polyglot.distributed.launch import RESTART_COUNT, STORE
 
 HEARTBEAT_TIMEOUT = 30.0
 """Seconds without an answer or a heartbeat after which a process counts as lost."""
@@ -19,12 +24,25 @@ POLL_INTERVAL = 0.5
 """Seconds between two checks of a waiting thread; longer waits would count time when stopped."""
 
 
-def connect_store() -> PrefixStore:
-    """Return the store of rank 0 over a new connection.
+def file_store(prefix: str) -> Store | None:
+    """Return the store of Polyglot's launcher: a file of this user. None with other launchers."""
+    path = os.environ.get(STORE)
+    if not path:
+        return None
+    return PrefixStore(prefix, FileStore(path, -1))
+
+
+def connect_store() -> Store:
+    """Return the common store over a new connection: a file, or TCP with other launchers.
 
     The connection is separate from that of the process group: a request does not wait until
     another thread has its answer.
     """
+    restart = os.environ.get(RESTART_COUNT, "0")
+    prefix = f"polyglot/{restart}"
+    store = file_store(prefix)
+    if store is not None:
+        return store
     connection = TCPStore(
         os.environ["MASTER_ADDR"],
         int(os.environ["MASTER_PORT"]),
@@ -32,11 +50,10 @@ def connect_store() -> PrefixStore:
         wait_for_workers=False,
         timeout=timedelta(seconds=HEARTBEAT_TIMEOUT),
     )
-    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"polyglot/{restart}", connection)
+    return PrefixStore(prefix, connection)
 
 
-def claim_report(store: PrefixStore) -> bool:
+def claim_report(store: Store) -> bool:
     """Return True if this process is the first that reports the failure.
 
     If the store is lost, one process on each machine reports it.

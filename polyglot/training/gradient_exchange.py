@@ -143,7 +143,10 @@ class GradientExchange:
         self._recording = any(
             batch.task.name not in self.parameters_with_gradient for batch in plan
         )
-        if not self._recording:
+        if self._recording:
+            # Nothing is sent before `finish`, which knows the parameters with a gradient.
+            self._queue = BucketQueue(self.processes)
+        else:
             self._queue = self._build_queue()
         return counts
 
@@ -195,7 +198,11 @@ class GradientExchange:
             if self.parameters.get(name):
                 local_checksums[name] = _checksum(self.parameters[name])
 
-        checksums = self.processes.gather(local_checksums, f"checksums at step {self._step}")
+        checksums = self.processes.gather(
+            local_checksums,
+            dict[str, int],
+            f"checksums at step {self._step}",
+        )
         for name in components:
             ranks_by_checksum: dict[int, list[str]] = {}
             for rank, rank_checksums in enumerate(checksums):
@@ -254,7 +261,11 @@ class GradientExchange:
             task = self._plan[batch_index].task
             local[task.name] = self._names_by_component(task.pair, recorded)
 
-        gathered = self.processes.gather(local, f"the components trained at step {self._step}")
+        gathered = self.processes.gather(
+            local,
+            dict[str, NamesByComponent],
+            f"the components trained at step {self._step}",
+        )
         for by_task in gathered:
             for task_name, by_component in by_task.items():
                 task_names = self.parameters_with_gradient.setdefault(task_name, {})

@@ -89,7 +89,11 @@ class LossMonitor:
 
         losses, norm_values = _to_numbers(pending, norms)
         problem = self._first_problem(pending, losses, norm_values)
-        gathered = self.processes.gather((losses, problem), "the losses of all processes")
+        gathered = self.processes.gather(
+            (losses, problem),
+            tuple[list[BatchLosses], str | None],
+            "the losses of all processes",
+        )
 
         for _, rank_problem in gathered:
             if rank_problem:
@@ -103,7 +107,12 @@ class LossMonitor:
     def check_parameters(self, step: int, parameters: Parameters) -> None:
         """Raises TrainingError, on all ranks, for parameters that are not finite, or too large."""
         problem = _parameter_problem(parameters)
-        for rank_problem in self.processes.gather(problem, "the parameter checks of all processes"):
+        gathered = self.processes.gather(
+            problem,
+            str | None,
+            "the parameter checks of all processes",
+        )
+        for rank_problem in gathered:
             if rank_problem:
                 raise TrainingError(f"step {step}: {rank_problem}; {self.advice()}")
 

@@ -53,15 +53,18 @@ class PartitionedModel:
                 if model is not None:
                     results.add(model, pair)
 
-        all_values: dict[LanguagePair, float] = {}
-        failures: dict[LanguagePair, str] = {}
-        local_results = (results.values, results.failures)
-        gathered = self.processes.gather(local_results, "validation results of all processes")
+        all_values: dict[str, float] = {}
+        failures: dict[str, str] = {}
+        gathered = self.processes.gather(
+            (results.values, results.failures),
+            tuple[dict[str, float], dict[str, str]],
+            "validation results of all processes",
+        )
         for rank_values, rank_failures in gathered:
             all_values.update(rank_values)
             failures.update(rank_failures)
         results.raise_failure(failures)
-        return {pair: all_values[pair] for pair in pairs}
+        return {pair: all_values[str(pair)] for pair in pairs}
 
     def _assign(
         self,
@@ -91,9 +94,11 @@ class PartitionedModel:
             else:
                 decoder_ranks = self._ranks_of(f"decoder.{pair.target}")
                 rank = min(decoder_ranks, key=received.__getitem__)
-                if received[rank] == len(rounds):
+                # A rank receives one pair per round.
+                round_number = received[rank]
+                if round_number == len(rounds):
                     rounds.append({})
-                rounds[received[rank]][pair] = rank
+                rounds[round_number][pair] = rank
                 received[rank] += 1
         return local_pairs, rounds
 
@@ -151,6 +156,7 @@ class PartitionedModel:
         """Names of the components of each rank; gathered at the first use."""
         return self.processes.gather(
             list(self.model.component_parameters()),
+            list[str],
             "component lists of all processes",
         )
 
@@ -164,18 +170,19 @@ class _Results:
 
     def __init__(self, compute: Callable[[TranslationModel, LanguagePair], float]) -> None:
         self._compute = compute
-        self.values: dict[LanguagePair, float] = {}
-        self.failures: dict[LanguagePair, str] = {}
+        self.values: dict[str, float] = {}
+        """by name of the pair, as `failures`"""
+        self.failures: dict[str, str] = {}
         self._error: Exception | None = None
 
     def add(self, model: TranslationModel, pair: LanguagePair) -> None:
         try:
-            self.values[pair] = self._compute(model, pair)
+            self.values[str(pair)] = self._compute(model, pair)
         except Exception as error:
-            self.failures[pair] = f"{type(error).__name__}: {error}"
+            self.failures[str(pair)] = f"{type(error).__name__}: {error}"
             self._error = self._error or error
 
-    def raise_failure(self, failures: Mapping[LanguagePair, str]) -> None:
+    def raise_failure(self, failures: Mapping[str, str]) -> None:
         """Raise the first error of this rank, or a TrainingError about those of other ranks."""
         if self._error is not None:
             raise self._error

@@ -19,8 +19,8 @@ from polyglot.distributed.launch import launch, launcher_world_size
 WRITE_VARIABLES = """
 import json, os, sys
 names = (
-    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-    "OMP_NUM_THREADS", "POLYGLOT_LAUNCHED",
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "POLYGLOT_STORE",
+    "OMP_NUM_THREADS", "POLYGLOT_LAUNCHED", "TORCHELASTIC_RESTART_COUNT",
 )
 with open(sys.argv[1] + os.environ["RANK"], "w") as file:
     json.dump({name: os.environ[name] for name in names}, file)
@@ -38,20 +38,29 @@ def test_each_process_has_the_variables_of_its_rank(tmp_path, monkeypatch):
     monkeypatch.setattr(launch_module.os, "sched_getaffinity", lambda _: range(12))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert launch(3, command(WRITE_VARIABLES, f"{tmp_path}/")) == 0
-    ports = set()
+    stores = set()
     for rank in range(3):
         variables = json.loads((tmp_path / str(rank)).read_text())
-        ports.add(variables.pop("MASTER_PORT"))
+        stores.add(variables.pop("POLYGLOT_STORE"))
         assert variables == {
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
             "WORLD_SIZE": "3",
             "LOCAL_WORLD_SIZE": "3",
-            "MASTER_ADDR": "127.0.0.1",
+            "TORCHELASTIC_RESTART_COUNT": "0",
             "OMP_NUM_THREADS": "4",
             "POLYGLOT_LAUNCHED": str(os.getpid()),
         }
-    assert len(ports) == 1
+    (store,) = stores
+    assert not os.path.exists(os.path.dirname(store)), "the store is removed at the end"
+
+
+def test_only_the_user_can_enter_the_folder_of_the_store():
+    with launch_module._private_store() as store:
+        assert os.stat(os.path.dirname(store)).st_mode & 0o077 == 0
+        assert not os.path.exists(store)
+    with launch_module._private_store() as other_store:
+        assert other_store != store
 
 
 def test_the_number_of_threads_of_the_user_is_kept(tmp_path, monkeypatch):
@@ -116,6 +125,54 @@ def test_all_processes_end_within_a_minute_after_any_failure():
     assert wait_for_others < launch_module.FAILURE_GRACE, "rank 0 can wait for the others"
     end = watch.HEARTBEAT_INTERVAL + watch.EXIT_GRACE
     assert end < launch_module.FAILURE_GRACE, "a rank that reads of a failure can end"
+
+
+# Restarts
+
+COUNT_STARTS = """
+import os, sys, time
+with open(sys.argv[1] + os.environ["RANK"], "a") as file:
+    file.write(os.environ["TORCHELASTIC_RESTART_COUNT"])
+if os.environ["RANK"] == "1" and int(os.environ["TORCHELASTIC_RESTART_COUNT"]) < {failures}:
+    {end}
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "failures", "starts", "status"),
+    [
+        (KILL_SELF, 2, "012", 0),
+        (KILL_SELF, 9, "0123", 137),
+        ("sys.exit(1)", 1, "01", 0),
+        ("sys.exit(2)", 9, "0", 2),
+    ],
+    ids=["killed twice", "always killed", "crashes", "error of the user"],
+)
+def test_all_processes_start_again_after_one_was_lost(
+    end, failures, starts, status, tmp_path, capfd
+):
+    program = command(COUNT_STARTS.format(end=end, failures=failures), f"{tmp_path}/")
+    assert launch(2, program, restarts=3) == status
+    for rank in range(2):
+        assert (tmp_path / str(rank)).read_text() == starts
+    errors = capfd.readouterr().err
+    assert errors.count("restart ") == len(starts) - 1
+    assert errors.count("restart 1 of 3, from the last checkpoint\n") == (len(starts) > 1)
+
+
+def test_an_interrupted_run_does_not_start_again(tmp_path):
+    code = """
+import os, signal, sys, time
+with open(sys.argv[1] + os.environ["RANK"], "a") as file:
+    file.write(".")
+time.sleep(0.5)
+if os.environ["RANK"] == "1":
+    os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+    assert launch(2, command(code, f"{tmp_path}/"), restarts=3) == 143
+    assert (tmp_path / "0").read_text() == "."
 
 
 # Interruptions
@@ -240,6 +297,10 @@ def test_missing_variables_of_a_launcher_are_an_error(launcher):
     with pytest.raises(ConfigError, match=message):
         launcher_world_size()
     launcher.delenv("MASTER_ADDR")
+    launcher.setenv("POLYGLOT_STORE", "/dev/shm/store")
+    with pytest.raises(ConfigError, match="but RANK is not set"):
+        launcher_world_size()
+    launcher.delenv("POLYGLOT_STORE")
     message = (
         "but RANK and MASTER_ADDR are not set; "
         "a launcher sets these variables: unset them, or use one"
