@@ -6,15 +6,16 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
 from polyglot.cli.help_texts import Command, HelpLayout
-from polyglot.core.console import LogHandler, SafeConsole, stderr_console
+from polyglot.core.console import LogHandler, SafeConsole, stderr_console, visible
 from polyglot.core.environment import (
     hide_library_warnings,
     keep_freed_memory,
@@ -30,7 +31,11 @@ USER_ERROR = 2  # exit code
 INTERRUPTED = 130  # exit code after Ctrl-C
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_MESSAGE = 3500
-"""Characters of an error message that are printed."""
+"""Bytes of an error message that are printed."""
+LONGEST_USAGE_MESSAGE = 2000
+"""Bytes of a message about wrong options; a frame around it needs some more."""
+UsageError = typer.BadParameter.__base__
+"""Error of typer about wrong options or arguments."""
 OUT_OF_MEMORY = (
     "not enough memory: lower batching.size (with `by: tokens`, it limits the longest batch), "
     "the sizes of the model, or the beam of a search; "
@@ -41,9 +46,14 @@ OUT_OF_MEMORY = (
 class CommandGroup(HelpLayout, TyperGroup):
     """All commands. Handles Ctrl-C, and the end of the program that reads the output."""
 
+    def make_context(self, *arguments: Any, **settings: Any) -> typer.Context:
+        with shortened_usage_errors():
+            return super().make_context(*arguments, **settings)
+
     def invoke(self, context: typer.Context) -> None:
         try:
-            super().invoke(context)
+            with shortened_usage_errors():
+                super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
             _discard_output()
@@ -51,6 +61,16 @@ class CommandGroup(HelpLayout, TyperGroup):
         except KeyboardInterrupt as interruption:  # typer would end without a message
             stderr_console.print("interrupted")
             raise typer.Exit(exit_code(interruption)) from None
+
+
+@contextmanager
+def shortened_usage_errors() -> Iterator[None]:
+    """Shorten messages about wrong options, which quote the arguments."""
+    try:
+        yield
+    except UsageError as error:
+        error.message = shorten(str(error.message), LONGEST_USAGE_MESSAGE)
+        raise
 
 
 class StdoutConsole(SafeConsole):
@@ -131,11 +151,20 @@ def _describe(error: OSError) -> str:
 
 
 def _exit_with(message: str) -> None:
-    if len(message) > LONGEST_MESSAGE:
-        message = f"{message[:LONGEST_MESSAGE]} …"
+    message = shorten(message, LONGEST_MESSAGE)
     stderr_console.print(Text("error: ", style="bold red"), end="")
     stderr_console.print(message, highlight=False, soft_wrap=True)
     sys.exit(USER_ERROR)
+
+
+def shorten(text: str, size: int) -> str:
+    """Return a text with visible control characters, cut off after `size` bytes of UTF-8."""
+    text = visible(text)
+    content = text.encode(errors="surrogatepass")
+    if len(content) <= size:
+        return text
+    start = content[:size].decode(errors="ignore")
+    return f"{start} …"
 
 
 def _discard_output() -> None:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import ComponentConfig, HomePath
+from polyglot.core.setting_types import StepCount, StepNumber
 from polyglot.core.yaml import dump_yaml
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
@@ -87,9 +88,9 @@ class VocabulariesConfig(VocabularyConfig):
 class CheckpointConfig(ComponentConfig):
     """Interval and number of checkpoints."""
 
-    every: int = Field(1000, ge=1)
+    every: StepCount = 1000
     """Steps between checkpoints; the last step always has one."""
-    keep: int = Field(3, ge=1)
+    keep: int = Field(3, ge=1, le=1_000_000)
     """Number of newest checkpoints to keep; the best one is kept too."""
 
 
@@ -100,16 +101,16 @@ LENGTH_KEYS = ("steps", "epochs")
 class TrainingConfig(ComponentConfig):
     """Settings of the training loop."""
 
-    steps: int | None = Field(None, ge=1)
+    steps: StepCount | None = None
     """Number of updates of the whole run; required without `epochs`."""
-    epochs: float | None = Field(None, gt=0)
+    epochs: float | None = Field(None, gt=0, le=1_000_000)
     """Length of the run in epochs, in place of `steps`. In an epoch, as many sentence pairs are
     drawn as all tasks have together; copies count as tasks."""
-    clip_norm: float | None = Field(5.0, gt=0)
+    clip_norm: float | None = Field(5.0, gt=0, le=1e12)
     """Largest global norm of the gradients of the trained components; null for no clipping."""
     precision: Literal["no", "bf16", "fp16"] = "no"
     """Mixed precision, through accelerate."""
-    log_every: int = Field(50, ge=1)
+    log_every: StepCount = 50
     """Steps between lines of the log."""
     checkpoint: CheckpointConfig = CheckpointConfig()
     """Interval and number of checkpoints."""
@@ -128,19 +129,19 @@ class TrainingConfig(ComponentConfig):
 class ValidationConfig(ComponentConfig):
     """Validation on held-out text during training."""
 
-    every: int = Field(1000, ge=1)
+    every: StepCount = 1000
     """Steps between validations."""
     bleu_pairs: list[str] = []
     """Pairs that are translated greedily and scored with BLEU, as patterns; zero-shot pairs too."""
-    sentences: int = Field(500, ge=1)
+    sentences: int = Field(500, ge=1, le=1_000_000_000)
     """Largest number of sentences of a pair. The first ones are used, so choose all of a sorted
     text."""
-    tasks: int | None = Field(None, ge=1)
+    tasks: int | None = Field(None, ge=1, le=1_000_000_000)
     """Largest number of tasks whose loss is computed, drawn by the seed; null for all."""
     best_by: Literal["loss", "bleu"] = "loss"
     """Criterion of the best checkpoint: mean loss of the tasks that are no copies, or mean BLEU of
     `bleu_pairs`."""
-    patience: int | None = Field(None, ge=1)
+    patience: int | None = Field(None, ge=1, le=1_000_000_000)
     """Early stopping after this many validations without improvement; null for none."""
 
 
@@ -149,7 +150,7 @@ class InitialConfig(ComponentConfig):
 
     run: HomePath
     """Run directory, or the output of `polyglot export`."""
-    checkpoint: str | int = "best"
+    checkpoint: str | StepNumber = "best"
     """`best`, `last`, a step, or `average:N`."""
     component: str | None = None
     """Name of the component in that run, if it differs."""

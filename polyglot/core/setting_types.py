@@ -25,5 +25,20 @@ WindowWidth = Annotated[int, Field(ge=1, le=1001)]
 PositionCount = Annotated[int, Field(ge=1, le=1_000_000)]
 """Number of learned positions."""
 
+LONGEST_RUN = 10**12  # steps
+StepCount = Annotated[int, Field(ge=1, le=LONGEST_RUN)]
+"""Number of updates, or an interval in updates."""
+
+StepNumber = Annotated[int, Field(ge=0, le=LONGEST_RUN)]
+"""Number of an update."""
+
+LossWeight = Annotated[float, Field(ge=0, le=1e6)]
+"""Weight of a term of the loss."""
+
+LearningRate = Annotated[float, Field(gt=0, le=1000)]
+
+Epsilon = Annotated[float, Field(ge=1e-20, le=1)]
+"""Number that is added to a denominator; a smaller one would vanish in float32."""
+
 DropoutRate = Annotated[float, Field(ge=0, lt=1)]
 """Share of numbers that dropout sets to 0."""

@@ -18,18 +18,18 @@ from polyglot.tasks.batch import Batch
 class BatchingConfig(ComponentConfig):
     """Size of the batches, and number of sentences that are shuffled together."""
 
-    size: int = Field(default=64, ge=1)
+    size: int = Field(default=64, ge=1, le=10_000_000)
     """Sentences of a batch, or its tokens."""
 
     by: Literal["sentences", "tokens"] = "sentences"
     """`tokens` counts padding too: the number of sentences times the longest side (source,
     or target with its end token) is at most `size`. A sentence that is longer is a batch alone."""
 
-    pool: int = Field(default=500, ge=1)
+    pool: int = Field(default=500, ge=1, le=1_000_000)
     """Number of batches that are cut from sentences sorted together by length: a larger number
     means less padding and less mixing."""
 
-    buffer: int = Field(default=32768, ge=1)
+    buffer: int = Field(default=32768, ge=1, le=100_000_000)
     """Number of sentence pairs of streamed text in memory, for each task; they are shuffled and cut
     into batches."""
 

@@ -15,10 +15,10 @@ from polyglot.data.arrays import Lengths, Mask
 class FilterConfig(ComponentConfig):
     """Sentence pairs that are used; lengths are in pieces of the vocabulary."""
 
-    min_length: int = Field(default=1, ge=0)
+    min_length: int = Field(default=1, ge=0, le=1_000_000)
     """The shortest sentence on either side; 0 keeps pairs with an empty side."""
 
-    max_length: int = Field(default=100, ge=1)
+    max_length: int = Field(default=100, ge=1, le=1_000_000)
     """The longest sentence on either side."""
 
     max_ratio: float | None = Field(default=9.0, ge=1, le=1000)

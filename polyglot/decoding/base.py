@@ -30,7 +30,7 @@ class SearchConfig(ComponentConfig):
     """Number of tokens added to the largest length."""
     max_length: int = Field(1000, ge=1, le=100_000)
     """Largest length of any translation in tokens; no translation is longer."""
-    n_best: int = Field(1, ge=1)
+    n_best: int = Field(1, ge=1, le=1000)
     """Hypotheses returned for each sentence, at most `beam`."""
     select: int | None = Field(None, ge=1, le=1_000_000)
     """Vocabulary selection: number of words that may appear in the translation; null for all."""

@@ -86,7 +86,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     except (UnpicklingError, RuntimeError, ValueError, AttributeError, EOFError) as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise CheckpointError(f"{path}: no checkpoint of OpenNMT-py 3: {reason}") from None
     return content
 

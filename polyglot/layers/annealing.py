@@ -13,9 +13,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import StepCount
 
 PLACE = "annealed"
 """Part of the name of every annealed tensor in a component."""
+
+SMALLEST = 1e-6
+"""Smallest value: modules divide by it."""
 
 
 class Decay(ComponentConfig):
@@ -25,13 +29,13 @@ class Decay(ComponentConfig):
     """True if the module computes something else outside training, and the two agree only near the
     minimum."""
 
-    start: float = Field(gt=0, le=1e6)
+    start: float = Field(ge=SMALLEST, le=1e6)
     """Value before the first update."""
     decay: float = Field(gt=0, le=1)
     """Factor by which the value is multiplied at each decay."""
-    every: int = Field(1, ge=1)
+    every: StepCount = 1
     """Number of updates between two decays."""
-    minimum: float = Field(0.0, ge=0)
+    minimum: float = Field(0.0, ge=0, le=1e6)
     """Lower bound."""
 
     @model_validator(mode="after")
@@ -45,7 +49,8 @@ class Decay(ComponentConfig):
 
     def at(self, step: int) -> float:
         """Value at an update, counted from 0."""
-        return max(self.minimum, self.start * self.decay ** (step // self.every))
+        decayed = self.start * self.decay ** (step // self.every)
+        return max(self.minimum, decayed, SMALLEST)
 
     def decay_to_minimum(self, steps: int) -> float:
         """Largest factor with which the value reaches its minimum within a number of updates."""

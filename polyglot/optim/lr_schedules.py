@@ -7,6 +7,7 @@ import math
 from pydantic import Field
 
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.core.setting_types import StepCount, StepNumber
 
 LEARNING_RATES: Registry[LearningRate] = Registry("learning-rate schedule")
 
@@ -15,7 +16,7 @@ class LearningRate:
     """Factor of the learning rate as a function of the step, which counts from 0."""
 
     class Config(ComponentConfig):
-        warmup: int = Field(0, ge=0)
+        warmup: StepNumber = 0
         """Steps over which the factor rises linearly from near 0 to 1."""
 
     def __init__(self, config: Config, *, steps: int) -> None:
@@ -50,7 +51,7 @@ class InverseSquareRoot(LearningRate):
     """
 
     class Config(LearningRate.Config):
-        warmup: int = Field(4000, ge=1)
+        warmup: StepCount = 4000
         """Steps to the peak."""
 
     def after_warmup(self, step: int) -> float:
@@ -65,9 +66,9 @@ class StepDecay(LearningRate):
     """
 
     class Config(LearningRate.Config):
-        start: int = Field(50_000, ge=0)
+        start: StepNumber = 50_000
         """First step that is decayed."""
-        every: int = Field(10_000, ge=1)
+        every: StepCount = 10_000
         """Steps between decays."""
         decay: float = Field(0.5, gt=0, le=1)
         """Factor of each decay."""

@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import nn
 
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.core.setting_types import Epsilon, LearningRate
 
 OPTIMIZERS: Registry[torch.optim.Optimizer] = Registry("optimizer")
 
@@ -45,9 +46,9 @@ def parameter_groups(
 
 
 class OptimizerConfig(ComponentConfig):
-    learning_rate: float = Field(0.001, gt=0)
+    learning_rate: LearningRate = 0.001
     """Learning rate, which the learning-rate schedule multiplies."""
-    weight_decay: float = Field(0.0, ge=0)
+    weight_decay: float = Field(0.0, ge=0, le=1000)
     """Weight decay."""
 
     @property
@@ -85,7 +86,7 @@ class AdamConfig(OptimizerConfig):
         [0.9, 0.999], min_length=2, max_length=2
     )
     """Decay of the running means of the gradient and of its square."""
-    epsilon: float = Field(1e-8, gt=0)
+    epsilon: Epsilon = 1e-8
     """Added to the denominator, to avoid division by zero."""
 
 
@@ -134,11 +135,11 @@ class Adadelta(torch.optim.Adadelta):
     """
 
     class Config(OptimizerConfig):
-        learning_rate: float = Field(1.0, gt=0)
+        learning_rate: LearningRate = 1.0
         """Learning rate, which the learning-rate schedule multiplies; the paper has none, so 1."""
         decay: float = Field(0.95, ge=0, lt=1)
         """Decay ρ of the running means of the squared gradient and of the squared update."""
-        epsilon: float = Field(1e-6, gt=0)
+        epsilon: Epsilon = 1e-6
         """Added below both roots; the first updates have about the size of its root."""
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:

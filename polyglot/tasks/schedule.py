@@ -12,6 +12,7 @@ from polyglot.core.errors import ConfigError, collect_errors, unknown_name
 from polyglot.core.language_codes import find_language
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.core.setting_types import StepCount, StepNumber
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
@@ -23,9 +24,9 @@ CENTER = "{center}"
 class Phase(ComponentConfig):
     """A range of steps that trains only some of the tasks."""
 
-    from_step: int = Field(0, ge=0)
+    from_step: StepNumber = 0
     """First step of the phase."""
-    until_step: int | None = Field(None, ge=1)
+    until_step: StepCount | None = None
     """First step after the phase; by default it lasts to the end."""
     pairs: list[str] = []
     """Pairs that train in this phase, as patterns."""
@@ -201,7 +202,7 @@ class TemperatureSampling(Schedule):
     needs_sizes = True
 
     class Config(Schedule.Config):
-        temperature: float = Field(5.0, ge=1)
+        temperature: float = Field(5.0, ge=1, le=1e6)
         """T."""
 
     def share(self, task: Task) -> float:

@@ -51,7 +51,7 @@ class VocabularyConfig(ComponentConfig):
     character_coverage: float = Field(default=1.0, gt=0, le=1)
     """Share of the characters with a piece; 0.9995 is usual for Chinese and Japanese."""
 
-    sentences: int = Field(default=2_000_000, ge=0)
+    sentences: int = Field(default=2_000_000, ge=0, le=1_000_000_000)
     """Number of lines, drawn at random, that the vocabulary is trained on; 0 for all."""
 
 

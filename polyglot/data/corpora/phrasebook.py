@@ -36,7 +36,7 @@ class PhrasebookCorpus(TableCorpus):
 
         split: Literal["train", "valid", "test"] = "train"
         """The split of this corpus."""
-        seed: int = 1
+        seed: int = Field(1, ge=0, lt=2**64)
         """Seed of the generator; give all three corpora of a run the same seed and sizes."""
         train: int = Field(default=12000, ge=1, le=LARGEST_SPLIT)
         """Number of training sentences."""
