@@ -2,14 +2,16 @@
 
 import polyglot
 model = polyglot.load("runs/phrasebook")
-model.translate(["Der Hund schläft."], source="de", target="fr")
+model.translate("Der Hund schläft.", source="de", target="fr")
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from polyglot.core.errors import PolyglotError
 from polyglot.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -18,12 +20,40 @@ if TYPE_CHECKING:
     import torch
 
     from polyglot.decoding.ensemble_decoder import Average
+    from polyglot.evaluation.score_matrix import ScoreMatrix
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
 
 __version__ = VERSION
-__all__ = ["__version__", "ensemble", "load"]
+__all__ = [
+    "EnsembleTranslator",
+    "PolyglotError",
+    "Run",
+    "ScoreMatrix",
+    "Translator",
+    "__version__",
+    "ensemble",
+    "load",
+]
+
+CLASSES = {
+    "EnsembleTranslator": "polyglot.inference.ensemble",
+    "Run": "polyglot.runs.run",
+    "ScoreMatrix": "polyglot.evaluation.score_matrix",
+    "Translator": "polyglot.inference.translator",
+}
+"""Module of each public class. PyTorch is imported only when one of them is used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in CLASSES:
+        return getattr(import_module(CLASSES[name]), name)
+    raise AttributeError(f"module 'polyglot' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def load(
@@ -38,7 +68,6 @@ def load(
     checkpoint: `best`, `last`, a step, or `average:N`.
     Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used.
     """
-    # PyTorch is imported only when it is needed.
     from polyglot.inference.translator import Translator
 
     return Translator.load(run, checkpoint=checkpoint, device=device)

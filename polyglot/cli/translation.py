@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -28,8 +28,10 @@ from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, pluralize
 
 if TYPE_CHECKING:
+    from polyglot.decoding.base import SearchConfig
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.sentence_splitting import SentenceSplitter
+    from polyglot.inference.summary import TranslationSummary
     from polyglot.inference.translator import Translator
     from polyglot.inference.types import Translation
     from polyglot.runs.run import Run
@@ -138,6 +140,7 @@ class Portion:
     "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr",
     "polyglot translate runs/phrasebook sentences.de --from de --to fr "
     "--select 200 --select-by shortlist",
+    "polyglot translate runs/phrasebook sentences.de --from de --to fr --split-sentences",
 )
 def translate(
     paths: RunsAndFile,
@@ -156,7 +159,6 @@ def translate(
     accept_changes: AcceptChanges = False,
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.inference.summary import TranslationSummary
     from polyglot.runs.run import Run
     from polyglot.runs.stored_settings import TRANSLATION
 
@@ -176,26 +178,10 @@ def translate(
     translator = _load_translator(
         runs, list(files), target, checkpoints=checkpoints, average=average, device=device
     )
-    splitter = None
+    job = TranslationJob(translator, target, settings)
     if split_sentences:
-        splitter = _sentence_splitter(translator, files, settings)
-    total, portions = _read_portions(files)
-    summary = TranslationSummary(translator.search_config_with(settings), splitter)
-
-    # On a terminal, the translations themselves show the progress.
-    hidden = not stderr_console.is_terminal or sys.stdout.isatty()
-    with line_progress(hidden=hidden) as progress:
-        row = progress.add_task("lines", total=total)
-        for portion in portions:
-            try:
-                hypotheses = _translate_portion(translator, portion, target, settings, splitter)
-            except (MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                raise DataError(_too_long_message(files, portion, summary.lines)) from None
-            _print_translations(hypotheses, summary.lines, with_scores=n_best is not None)
-            summary.add(hypotheses, longest=_longest_training_sentence(translator))
-            progress.update(row, completed=summary.lines)
+        job.splitter = _sentence_splitter(translator, files, settings)
+    summary = _translate_files(job, files)
     if translator.symbols_without_rule:
         logger.info(
             f"{pluralize(translator.symbols_without_rule, 'symbol')} had no rule in the source; "
@@ -203,6 +189,77 @@ def translate(
         )
     for line in summary.describe():
         logger.info(line)
+
+
+@dataclass
+class TranslationJob:
+    """Settings with which all lines are translated."""
+
+    translator: Translator | EnsembleTranslator
+    target: str
+    settings: Mapping[str, object]
+    """search settings of the command line"""
+    splitter: SentenceSplitter | None = None
+    """None for one sentence per line"""
+
+    @property
+    def search_config(self) -> SearchConfig:
+        return self.translator.members[0].search_config_with(self.settings)
+
+    @property
+    def longest_training_sentence(self) -> int | None:
+        """Number of tokens; None if it is not known."""
+        longest = None
+        for member in self.translator.members:
+            length = member.max_training_length
+            if longest is None or (length is not None and length < longest):
+                longest = length
+        return longest
+
+    def translate(self, portion: Portion) -> list[list[Translation]]:
+        """Return the n best translations of each line."""
+        if self.splitter is None:
+            return self._hypotheses(portion.lines, portion.source)
+        text = self.splitter.split(portion.lines)
+        hypotheses = self._hypotheses(text.sentences, portion.source)
+        return text.join(hypotheses, self.target)
+
+    def _hypotheses(self, lines: Any, source: str | None) -> list[list[Translation]]:
+        return self.translator.hypotheses(
+            lines,
+            source=source,
+            target=self.target,
+            **self.settings,
+        )
+
+
+def _translate_files(job: TranslationJob, files: Files) -> TranslationSummary:
+    """Print the translations of all lines in portions, and return their summary.
+
+    Raises DataError for a line that is too long for the memory.
+    """
+    from polyglot.inference.summary import TranslationSummary
+
+    total, portions = _read_portions(files)
+    summary = TranslationSummary(job.search_config, job.splitter)
+    longest = job.longest_training_sentence
+    with_scores = "n_best" in job.settings
+
+    # On a terminal, the translations themselves show the progress.
+    hidden = not stderr_console.is_terminal or sys.stdout.isatty()
+    with line_progress(hidden=hidden) as progress:
+        row = progress.add_task("lines", total=total)
+        for portion in portions:
+            try:
+                hypotheses = job.translate(portion)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise DataError(_too_long_message(files, portion, summary.lines)) from None
+            _print_translations(hypotheses, summary.lines, with_scores=with_scores)
+            summary.add(hypotheses, longest=longest)
+            progress.update(row, completed=summary.lines)
+    return summary
 
 
 def _sentence_splitter(
@@ -222,34 +279,9 @@ def _sentence_splitter(
 
     check_one_source(files)
     if "n_best" in settings:
-        check_one_best(translator.search_config_with(settings))
+        check_one_best(translator.members[0].search_config_with(settings))
     [language] = files
     return SentenceSplitter.for_models(translator.members, language)
-
-
-def _translate_portion(
-    translator: Translator | EnsembleTranslator,
-    portion: Portion,
-    target: str,
-    settings: Mapping[str, object],
-    splitter: SentenceSplitter | None,
-) -> list[list[Translation]]:
-    """Return the n best translations of each line."""
-    if splitter is None:
-        return translator.hypotheses(
-            portion.lines, source=portion.source, target=target, **settings
-        )
-    text = splitter.split(portion.lines)
-    hypotheses = translator.hypotheses(
-        text.sentences, source=portion.source, target=target, **settings
-    )
-    return text.join(hypotheses, target)
-
-
-def _longest_training_sentence(translator: Translator | EnsembleTranslator) -> int | None:
-    lengths = [member.max_training_length for member in translator.members]
-    known_lengths = [length for length in lengths if length is not None]
-    return min(known_lengths, default=None)
 
 
 def _print_translations(

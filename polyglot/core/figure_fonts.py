@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
@@ -49,17 +51,23 @@ def prepare_text(figure: Figure) -> None:
 
     replacements: dict[str, str] = {}
     for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            labels = [label.get_text() for label in axis.get_ticklabels()]
-            shown = _replaced_labels(axis.get_ticklabels(), replacements)
-            if shown != labels:
-                axis.set_ticks(axis.get_ticklocs(), labels=shown)
+        _prepare_labels(axes.xaxis, replacements)
+        _prepare_labels(axes.yaxis, replacements)
     for text in figure.findobj(Text):
-        text.set_text(_prepare(text, replacements))
+        content = _prepare(text, replacements)
+        text.set_text(content)
 
 
-def _replaced_labels(labels: Sequence[Text], replacements: dict[str, str]) -> list[str]:
-    return [_prepare(label, replacements) for label in labels]
+def _prepare_labels(axis: Axis, replacements: dict[str, str]) -> None:
+    """Prepare the labels of ticks, which an axis writes again when it is drawn."""
+    before = []
+    after = []
+    for label in axis.get_ticklabels():
+        before.append(label.get_text())
+        after.append(_prepare(label, replacements))
+    if after != before:
+        places = axis.get_ticklocs()
+        axis.set_ticks(places, labels=after)
 
 
 def _prepare(text: Text, replacements: dict[str, str]) -> str:
@@ -71,13 +79,17 @@ def _prepare(text: Text, replacements: dict[str, str]) -> str:
     if content.isascii():
         return content
     families = list(text.get_fontfamily())
-    missing = _without_font(content, families, text.get_fontweight())
+    weight = text.get_fontweight()
+    missing = _without_font(content, families, weight)
     if missing:
-        fallbacks, missing = _fallback_families(missing, text.get_fontweight())
+        fallbacks, missing = _fallback_families(missing, weight)
         text.set_fontfamily([*families, *fallbacks])
     if not missing:
         return content
-    words = [_replaced_word(word, missing, replacements) for word in content.split(" ")]
+
+    words = []
+    for word in content.split(" "):
+        words.append(_replaced_word(word, missing, replacements))
     return " ".join(words)
 
 
@@ -85,7 +97,8 @@ def _without_font(content: str, families: Sequence[str], weight: str | int) -> s
     """Return the visible characters that none of these fonts has."""
     missing = set()
     for character in set(content):
-        if unicodedata.category(character) not in INVISIBLE_CATEGORIES:
+        category = unicodedata.category(character)
+        if category not in INVISIBLE_CATEGORIES:
             missing.add(character)
     for family in families:
         missing -= _characters(family, weight)
@@ -97,8 +110,10 @@ def _fallback_families(missing: set[str], weight: str | int) -> tuple[list[str],
     _add_new_fonts()
     families = []
     remaining = set(missing)
-    script = script_of(min(missing))
-    for family in _installed_families(FONT_WORDS.get(script, script)):
+    first = min(missing)
+    script = script_of(first)
+    script_word = FONT_WORDS.get(script, script)
+    for family in _installed_families(script_word):
         if not remaining:
             break
         characters = _characters(family, weight)
@@ -112,8 +127,10 @@ def _installed_families(script_word: str) -> list[str]:
     """Return the names of all fonts; those named after a script and without serifs come first."""
     from matplotlib.font_manager import fontManager
 
-    names = {entry.name for entry in fontManager.ttflist}
-    names = {name for name in names if not name.startswith(LAST_RESORT)}
+    names = set()
+    for entry in fontManager.ttflist:
+        if not entry.name.startswith(LAST_RESORT):
+            names.add(entry.name)
 
     def preference(name: str) -> tuple[bool, bool, bool, str]:
         return (script_word not in name, "Noto" not in name, "Sans" not in name, name)
@@ -127,8 +144,10 @@ def _characters(family: str, weight: str | int) -> frozenset[str]:
     from matplotlib.font_manager import FontProperties, findfont
     from matplotlib.ft2font import FT2Font
 
-    path = findfont(FontProperties(family=family, weight=weight))
-    return frozenset(map(chr, FT2Font(path).get_charmap()))
+    properties = FontProperties(family=family, weight=weight)
+    path = findfont(properties)
+    codes = FT2Font(path).get_charmap()
+    return frozenset(map(chr, codes))
 
 
 @cache
@@ -137,7 +156,8 @@ def _add_new_fonts() -> None:
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     known_files = {entry.fname for entry in fontManager.ttflist}
-    for path in sorted(set(findSystemFonts()) - known_files):
+    new_files = set(findSystemFonts()) - known_files
+    for path in sorted(new_files):
         try:
             fontManager.addfont(path)
         except (OSError, RuntimeError, ValueError) as error:
@@ -152,8 +172,10 @@ def _replaced_word(word: str, missing: Iterable[str], replacements: dict[str, st
     script = script_of(lacking[0])
     _report(script)
     if word not in replacements:
-        numbers = [text for text in replacements.values() if text.startswith(f"[{script} ")]
-        replacements[word] = f"[{script} {len(numbers) + 1}]"
+        number = 1
+        for replacement in replacements.values():
+            number += replacement.startswith(f"[{script} ")
+        replacements[word] = f"[{script} {number}]"
     return replacements[word]
 
 
@@ -168,7 +190,8 @@ def _report(script: str) -> None:
 
 def script_of(character: str) -> str:
     """Return the usual name of the script of a character, such as `Thai`."""
-    first_word = unicodedata.name(character, "unknown").split()[0].split("-")[0]
+    name = unicodedata.name(character, "unknown")
+    first_word, *_ = re.split("[ -]", name)
     return SCRIPT_TITLES.get(first_word, first_word.title())
 
 

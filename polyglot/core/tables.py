@@ -7,7 +7,7 @@ character, 0 for a combining mark.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
@@ -42,7 +42,9 @@ class FoldedTable:
         Columns of text are aligned to the left, and wrapped if they are too wide.
         """
         self.title = title
-        self.head = [_as_text(column) for column in (first_column, *columns)]
+        self.head = []
+        for column in (first_column, *columns):
+            self.head.append(_as_text(column))
         self.rows: list[list[Text]] = []
         self._cell_widths = [0] * len(self.head)
         self._section_ends: set[int] = set()
@@ -57,33 +59,40 @@ class FoldedTable:
 
     def add_row(self, name: str | Text, *cells: str | Text) -> None:
         """Add a row; cells that are missing at its end are empty."""
-        row = [_as_text(cell) for cell in (name, *cells)]
+        row = []
+        for cell in (name, *cells):
+            row.append(_as_text(cell))
         while len(row) < len(self.head):
             row.append(Text())
+
         self.rows.append(row)
         for column, cell in enumerate(row):
-            self._cell_widths[column] = max(self._cell_widths[column], _width(cell))
+            width = max(self._cell_widths[column], _width(cell))
+            self._cell_widths[column] = width
 
     def add_section(self) -> None:
         """Leave a blank line after the rows so far."""
-        self._section_ends.add(len(self.rows) - 1)
+        last_row = len(self.rows) - 1
+        self._section_ends.add(last_row)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         if self.title:
             yield Text(self.title, style="bold", overflow="fold")
-        widths, blocks = self._layout(options.max_width - EDGE)
+        available = options.max_width - EDGE
+        widths, blocks = self._layout(available)
         yield Text()
         for columns in blocks:
-            yield from self._block(console, widths, [0, *columns])
+            yield from self._block(console, widths, columns)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        widths, blocks = self._layout(options.max_width - EDGE)
+        available = options.max_width - EDGE
+        widths, blocks = self._layout(available)
         widest = 0
         for columns in blocks:
-            width = _total([widths[column] for column in (0, *columns)])
-            widest = max(widest, width + EDGE)
-        widest = min(widest, options.max_width)
-        return Measurement(widest, widest)
+            block_widths = [widths[column] for column in columns]
+            widest = max(widest, _total(block_widths))
+        width = min(widest + EDGE, options.max_width)
+        return Measurement(width, width)
 
     def _block(
         self,
@@ -92,13 +101,15 @@ class FoldedTable:
         columns: Sequence[int],
     ) -> Iterator[Text]:
         """Yield the lines of a block and a blank line."""
-        total = _total([widths[column] for column in columns])
         blank = Text()
-        titles = self._row(console, self.head, widths, columns)
-        for line in titles:
+        for line in self._row(console, self.head, widths, columns):
             line.stylize("bold")
             yield line
-        yield Text(f" {'─' * total}", no_wrap=True, overflow="ignore")
+
+        block_widths = [widths[column] for column in columns]
+        rule = "─" * _total(block_widths)
+        yield Text(f" {rule}", no_wrap=True, overflow="ignore")
+
         for number, row in enumerate(self.rows):
             yield from self._row(console, row, widths, columns)
             if number in self._section_ends:
@@ -113,63 +124,76 @@ class FoldedTable:
         columns: Sequence[int],
     ) -> list[Text]:
         """Return the lines of a row; titles are at the bottom of their lines."""
-        cells = [_wrap(console, row[column], widths[column]) for column in columns]
-        height = max(map(len, cells))
+        cells = []
+        height = 0
+        for column in columns:
+            cell = _wrap(console, row[column], widths[column])
+            cells.append(cell)
+            height = max(height, len(cell))
+
         lines = []
         for number in range(height):
             line = Text(" ", no_wrap=True, overflow="ignore")
             for column, cell in zip(columns, cells):
-                first = height - len(cell) if row is self.head else 0
+                position = number
+                if row is self.head:
+                    position -= height - len(cell)
                 content = Text()
-                if 0 <= number - first < len(cell):
-                    content = cell[number - first]
+                if 0 <= position < len(cell):
+                    content = cell[position]
                 self._append(line, content, column=column, width=widths[column])
             lines.append(line)
         return lines
 
-    def _append(self, line: Text, content: Text, *, column: int, width: int) -> None:
+    def _append(
+        self,
+        line: Text,
+        content: Text,
+        *,
+        column: int,
+        width: int,
+    ) -> None:
         """Append one line of a cell with its alignment."""
         if column > 0:
             line.append(" " * COLUMN_GAP)
-        padding = " " * (width - _width(content))
-        if column not in self._wrapped:
+        missing = width - _width(content)
+        padding = " " * missing
+        is_left = column in self._wrapped
+        if not is_left:
             line.append(padding)
         start = len(line)
         line.append_text(content)
         if column == 0:
             line.stylize("bold", start)
-        if column in self._wrapped:
+        if is_left:
             line.append(padding)
 
     def _layout(self, available: int) -> tuple[list[int], list[list[int]]]:
-        """Return the width of each column, and the columns of each block without the first.
+        """Return the width of each column, and the columns of each block.
 
         If wrapped titles and text bring all columns into one block, they are wrapped.
         """
         natural = self._natural_widths()
-        others = list(range(1, len(self.head)))
-        if _total(natural) <= available or not others:
-            return natural, [others]
-        for shortest_title in (max(natural), NARROW_TITLE):
+        all_columns = list(range(len(self.head)))
+        if _total(natural) <= available or len(all_columns) == 1:
+            return natural, [all_columns]
+
+        longest_title = max(natural)
+        for shortest_title in (longest_title, NARROW_TITLE):
             narrow = self._narrow_widths(natural, shortest_title)
             if _total(narrow) <= available:
-                return _widen(narrow, natural, available), [others]
+                widened = _widen(narrow, natural, available)
+                return widened, [all_columns]
 
-        widest_cells = max(map(self._number_width, others)) or NARROW_TEXT
-        beside_names = available - COLUMN_GAP
-        name_width = max(NARROW_NAME, beside_names - widest_cells)
-        widths = [min(natural[0], name_width)]
-        largest = beside_names - widths[0]
-        for column in others:
-            narrow_width = min(natural[column], largest)
-            widths.append(max(narrow_width, self._number_width(column)))
+        widths = self._block_widths(natural, available)
         return widths, _fill_blocks(widths, available)
 
     def _natural_widths(self) -> list[int]:
         """Return the widths of the columns without wrapping."""
         widths = []
-        for column, title in enumerate(self.head):
-            widths.append(max(self._cell_widths[column], _width(title)))
+        for title, cell_width in zip(self.head, self._cell_widths):
+            width = max(cell_width, _width(title))
+            widths.append(width)
         return widths
 
     def _narrow_widths(self, natural: Sequence[int], shortest_title: int) -> list[int]:
@@ -180,10 +204,31 @@ class FoldedTable:
         widths = [natural[0]]
         for column in range(1, len(self.head)):
             if column in self._wrapped:
-                widths.append(min(natural[column], NARROW_TEXT))
-                continue
-            title_width = min(_longest_word(self.head[column]), shortest_title)
-            widths.append(max(self._cell_widths[column], title_width))
+                width = min(natural[column], NARROW_TEXT)
+            else:
+                longest_word = _longest_word(self.head[column])
+                title_width = min(longest_word, shortest_title)
+                width = max(self._cell_widths[column], title_width)
+            widths.append(width)
+        return widths
+
+    def _block_widths(self, natural: Sequence[int], available: int) -> list[int]:
+        """Return the widths of the columns so that each fits beside the names of the rows."""
+        widest_number = 0
+        for column in range(1, len(self.head)):
+            widest_number = max(widest_number, self._number_width(column))
+
+        beside_names = available - COLUMN_GAP
+        largest_name = beside_names - (widest_number or NARROW_TEXT)
+        name_width = max(NARROW_NAME, largest_name)
+        name_width = min(natural[0], name_width)
+
+        largest = beside_names - name_width
+        widths = [name_width]
+        for column in range(1, len(self.head)):
+            width = min(natural[column], largest)
+            width = max(width, self._number_width(column))
+            widths.append(width)
         return widths
 
     def _number_width(self, column: int) -> int:
@@ -196,14 +241,15 @@ class FoldedTable:
 def _as_text(content: str | Text) -> Text:
     """Return one line of text as it is shown: control characters are visible."""
     if isinstance(content, Text):
-        plain = content.plain
-        style = content.style
+        text = content
     else:
-        plain = content
-        style = ""
-    if not isinstance(content, Text) or "\n" in plain or visible(plain) != plain:
-        return Text(visible(" ".join(plain.splitlines())), style=style)
-    return content
+        text = Text(content)
+    shown = visible(text.plain)
+    if "\n" in shown:
+        shown = " ".join(shown.splitlines())
+    if shown == text.plain:
+        return text
+    return Text(shown, style=text.style)
 
 
 def _width(text: Text) -> int:
@@ -211,7 +257,10 @@ def _width(text: Text) -> int:
 
 
 def _longest_word(text: Text) -> int:
-    return max(map(cell_len, text.plain.split()), default=0)
+    longest = 0
+    for word in text.plain.split():
+        longest = max(longest, cell_len(word))
+    return longest
 
 
 def _wrap(console: Console, text: Text, width: int) -> list[Text]:
@@ -221,10 +270,10 @@ def _wrap(console: Console, text: Text, width: int) -> list[Text]:
     return list(text.wrap(console, max(1, width), overflow="fold"))
 
 
-def _total(widths: Iterable[int]) -> int:
+def _total(widths: Sequence[int]) -> int:
     """Width of a block with all these columns."""
-    widths = list(widths)
-    return sum(widths) + COLUMN_GAP * (len(widths) - 1)
+    gaps = COLUMN_GAP * (len(widths) - 1)
+    return sum(widths) + gaps
 
 
 def _widen(widths: Sequence[int], natural: Sequence[int], available: int) -> list[int]:
@@ -232,23 +281,27 @@ def _widen(widths: Sequence[int], natural: Sequence[int], available: int) -> lis
     widened = list(widths)
     left = available - _total(widths)
     while left > 0:
-        wrapped = [column for column, width in enumerate(widened) if width < natural[column]]
+        wrapped = []
+        for column, width in enumerate(widened):
+            if width < natural[column]:
+                wrapped.append(column)
         if not wrapped:
             break
         for column in wrapped[:left]:
             widened[column] += 1
-        left -= len(wrapped[:left])
+            left -= 1
     return widened
 
 
 def _fill_blocks(widths: Sequence[int], available: int) -> list[list[int]]:
-    """Divide the columns except the first into blocks of at most this width."""
-    blocks: list[list[int]] = [[]]
+    """Divide the columns into blocks of at most this width; each begins with the first column."""
+    blocks = [[0]]
     remaining = available - widths[0]
     for column in range(1, len(widths)):
         width = COLUMN_GAP + widths[column]
-        if blocks[-1] and width > remaining:
-            blocks.append([])
+        is_empty = len(blocks[-1]) == 1
+        if not is_empty and width > remaining:
+            blocks.append([0])
             remaining = available - widths[0]
         blocks[-1].append(column)
         remaining -= width

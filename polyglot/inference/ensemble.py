@@ -15,6 +15,14 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
 from polyglot.inference.directions import check_direction
 from polyglot.inference.generation import generate_translations, search_hypotheses
+from polyglot.inference.origin import describe_directions, describe_origin
+from polyglot.inference.sentence_splitting import (
+    SentenceSplitter,
+    check_one_best,
+    check_one_source,
+    translate_split,
+)
+from polyglot.inference.text_input import check_sentences
 from polyglot.inference.translator import Translator
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.runs.run import Run
@@ -68,6 +76,13 @@ class EnsembleTranslator:
         if target is not None or not result.targets:
             result.check(sources, target or members[0].targets[0])
         return result
+
+    def __repr__(self) -> str:
+        lines = [f"<EnsembleTranslator of {len(self.members)} models, average={self.average!r}"]
+        for member in self.members:
+            lines.append(f" {describe_origin(member.description)}")
+        lines.append(f" {describe_directions(self.sources, self.targets)} on {self.device}>")
+        return "\n".join(lines)
 
     @property
     def sources(self) -> list[str]:
@@ -123,19 +138,30 @@ class EnsembleTranslator:
 
     def translate(
         self,
-        sentences: Sentences,
+        sentences: Sentences | str,
         *,
         source: str | None = None,
         target: str,
+        batch_size: int | None = None,
+        split_sentences: bool = False,
         **search_settings: Any,
-    ) -> list[str]:
+    ) -> list[str] | str:
         """Return the best translation of each sentence, in order; a blank sentence stays empty.
 
         sentences: in the language `source`, or a mapping from languages to the same sentences in
-        these languages.
+        these languages. Other arguments and the result are those of `Translator.translate`.
         """
-        hypotheses = self.hypotheses(sentences, source=source, target=target, **search_settings)
-        return [best.text for best, *_ in hypotheses]
+        is_single = isinstance(sentences, str)
+        hypotheses = self.hypotheses(
+            [sentences] if is_single else sentences,
+            source=source,
+            target=target,
+            batch_size=batch_size,
+            split_sentences=split_sentences,
+            **search_settings,
+        )
+        texts = [best.text for best, *_ in hypotheses]
+        return texts[0] if is_single else texts
 
     def hypotheses(
         self,
@@ -143,9 +169,14 @@ class EnsembleTranslator:
         *,
         source: str | None = None,
         target: str,
+        batch_size: int | None = None,
+        split_sentences: bool = False,
         **search_settings: Any,
     ) -> list[list[Translation]]:
-        """Return the n best translations of each sentence with their scores, best first."""
+        """Return the n best translations of each sentence with their scores, best first.
+
+        split_sentences: split each string into sentences, and join their best translations.
+        """
         by_language = {source: sentences}
         if isinstance(sentences, Mapping):
             by_language = dict(sentences)
@@ -156,11 +187,31 @@ class EnsembleTranslator:
             )
         self.check(list(by_language), target)
         config = self.members[0].search_config_with(search_settings)
-        inputs: list[tuple[Translator, list[SourceSentence]]] = []
-        for language, lines in by_language.items():
-            inputs += self._inputs_in(lines, language)
-        _check_same_sentences(inputs)
-        return generate_translations(inputs, target, config, average=self.average)
+
+        def translate(lines_by_language: Mapping[str, Iterable[str]]) -> list[list[Translation]]:
+            inputs: list[tuple[Translator, list[SourceSentence]]] = []
+            for language, lines in lines_by_language.items():
+                inputs += self._inputs_in(lines, language)
+            _check_same_sentences(inputs)
+            return generate_translations(
+                inputs,
+                target,
+                config,
+                average=self.average,
+                batch_size=batch_size,
+            )
+
+        if not split_sentences:
+            return translate(by_language)
+        check_one_best(config)
+        check_one_source(by_language)
+        [(language, lines)] = by_language.items()
+        return translate_split(
+            check_sentences(lines, language),
+            SentenceSplitter.for_models(self.members, language),
+            lambda parts: translate({language: parts}),
+            target=target,
+        )
 
     def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
         """Return the sentences that each member encodes.

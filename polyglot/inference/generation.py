@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -35,18 +36,22 @@ def generate_translations(
     config: SearchConfig,
     *,
     average: Average = "log",
+    batch_size: int | None = None,
 ) -> list[list[Translation]]:
     """Return the n best translations of each sentence; a blank sentence stays empty.
 
     inputs: the same sentences for each model of an ensemble. The first model's vocabulary gives
-    the text. Raises the errors of `search_hypotheses`.
+    the text. batch_size: sentences decoded together; by default, the number for full speed.
+    Raises the errors of `search_hypotheses`, and ConfigError for a batch size below 1.
     """
+    if batch_size is not None and batch_size < 1:
+        raise ConfigError(f"batch_size: found {batch_size}; it should be at least 1")
     first_model, first_sentences = inputs[0]
     longest_pieces = []
     for versions in zip(*(sentences for _, sentences in inputs)):
         longest_pieces.append(max((version.pieces for version in versions), key=len))
     decoders = [model.model.decoders[target] for model, _ in inputs]
-    size = sentences_per_search(config, decoders)
+    size = batch_size or sentences_per_search(config, decoders)
     batches = list(search_batches(longest_pieces, size=size))
 
     def search_batch(rows: list[int]) -> list[list[Hypothesis]]:
@@ -102,7 +107,23 @@ def search_hypotheses(
         if not hypotheses or not finite:
             pair = f"{sentence.language}-{target}"
             raise CheckpointError(sources[0].translator.not_finite(f"scores of {pair}"))
-    return result
+    return _mark_cut_hypotheses(result, config.limits(lengths))
+
+
+def _mark_cut_hypotheses(
+    hypotheses: Sequence[Sequence[Hypothesis]],
+    limits: torch.Tensor,
+) -> list[list[Hypothesis]]:
+    """Mark the hypotheses that have the largest length of their sentence; limits (B,)."""
+    marked = []
+    for sentence_hypotheses, limit in zip(hypotheses, limits.tolist()):
+        sentence = []
+        for hypothesis in sentence_hypotheses:
+            if len(hypothesis.tokens) >= limit:
+                hypothesis = replace(hypothesis, is_cut=True)
+            sentence.append(hypothesis)
+        marked.append(sentence)
+    return marked
 
 
 def _source_lengths(sources: Sequence[EncodedSources]) -> torch.Tensor:

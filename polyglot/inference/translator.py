@@ -25,6 +25,12 @@ from polyglot.inference.generation import (
     search_batches,
     search_hypotheses,
 )
+from polyglot.inference.origin import describe_directions, describe_origin, describe_parameters
+from polyglot.inference.sentence_splitting import (
+    SentenceSplitter,
+    check_one_best,
+    translate_split,
+)
 from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import projected_cross_entropy
@@ -58,6 +64,8 @@ class Translator(SentenceEncoder):
         self.description = description
         self.shortlists: Callable[[LanguagePair], Shortlist] | None = None
         """shortlist of a direction, if there is a run directory that can have one"""
+        self.max_training_length: int | None = None
+        """tokens of the longest sentence that training can have used; None if it is not known"""
         self.symbols_without_rule = 0
         """symbols in the best translations so far that stand for nothing in their sources"""
 
@@ -109,8 +117,17 @@ class Translator(SentenceEncoder):
             search_config=run.config.search,
             description=description,
         )
+        translator.max_training_length = run.config.data.filter.max_length
         translator.shortlists = cache(lambda pair: _load_shortlist(run, pair))
         return translator
+
+    def __repr__(self) -> str:
+        origin = describe_origin(self.description)
+        return (
+            f"<Translator of {origin}\n"
+            f" {describe_directions(self.sources, self.targets)}\n"
+            f" {describe_parameters(self.model)} on {self.device}>"
+        )
 
     @property
     def sources(self) -> list[str]:
@@ -150,19 +167,32 @@ class Translator(SentenceEncoder):
 
     def translate(
         self,
-        sentences: Iterable[str],
+        sentences: Iterable[str] | str,
         *,
         source: str,
         target: str,
+        batch_size: int | None = None,
+        split_sentences: bool = False,
         **search_settings: Any,
-    ) -> list[str]:
+    ) -> list[str] | str:
         """Return the best translation of each sentence, in order; a blank sentence stays empty.
 
-        sentences: a list or another iterable. search_settings: fields of SearchConfig, such as
-        `beam` or `length_penalty`, that replace those of the run.
+        sentences: a list or another iterable, or one string, whose translation is a string.
+        batch_size: sentences decoded together. split_sentences: each string may be a paragraph of
+        several sentences (`hypotheses`). search_settings: fields of SearchConfig, such as `beam`
+        or `length_penalty`, that replace those of the run.
         """
-        hypotheses = self.hypotheses(sentences, source=source, target=target, **search_settings)
-        return [best.text for best, *_ in hypotheses]
+        is_single = isinstance(sentences, str)
+        hypotheses = self.hypotheses(
+            [sentences] if is_single else sentences,
+            source=source,
+            target=target,
+            batch_size=batch_size,
+            split_sentences=split_sentences,
+            **search_settings,
+        )
+        texts = [best.text for best, *_ in hypotheses]
+        return texts[0] if is_single else texts
 
     def hypotheses(
         self,
@@ -170,15 +200,28 @@ class Translator(SentenceEncoder):
         *,
         source: str,
         target: str,
+        batch_size: int | None = None,
+        split_sentences: bool = False,
         **search_settings: Any,
     ) -> list[list[Translation]]:
         """Return the n best translations of each sentence with their scores, best first.
 
+        split_sentences: split each string into sentences, and join their best translations.
         Raises CheckpointError if the parameters give NaN or infinite scores.
         """
         self.check(source, target)
         config = self.search_config_with(search_settings)
-        return generate_translations(self.model_inputs(sentences, source), target, config)
+
+        def translate(lines: Iterable[str]) -> list[list[Translation]]:
+            inputs = self.model_inputs(lines, source)
+            return generate_translations(inputs, target, config, batch_size=batch_size)
+
+        if not split_sentences:
+            return translate(sentences)
+        check_one_best(config)
+        lines = check_sentences(sentences, source)
+        splitter = SentenceSplitter.for_models(self.members, source)
+        return translate_split(lines, splitter, translate, target=target)
 
     def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
         """Return the input of `generate_translations`. Raises DataError for invalid text."""
@@ -224,7 +267,15 @@ class Translator(SentenceEncoder):
             translations = []
             for text, hypothesis in zip(texts, sentence_hypotheses):
                 line = to_one_line(steps.undo(text, rules))
-                translations.append(Translation(line, hypothesis.score, hypothesis.log_probability))
+                translation = Translation(
+                    line,
+                    hypothesis.score,
+                    hypothesis.log_probability,
+                    source_tokens=len(sentence.pieces),
+                    target_tokens=len(hypothesis.tokens),
+                    is_cut=hypothesis.is_cut,
+                )
+                translations.append(translation)
             yield translations
 
     @torch.inference_mode()

@@ -21,6 +21,11 @@ class Translation:
     score: float
     """log-probability divided by the length penalty"""
     log_probability: float
+    source_tokens: int = 0
+    target_tokens: int = 0
+    """without EOS"""
+    is_cut: bool = False
+    """True if the search ended it at the largest length"""
 
 
 EMPTY_TRANSLATION = Translation("", 0.0, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import threading
 import warnings
 from pathlib import Path
@@ -27,7 +28,8 @@ def test_translations_are_in_order_and_blank_lines_stay_blank(folder, polyglot):
     long_sentence = "das Kind liest ein Buch und ein Vogel sieht zwei Katzen"
     lines = ["", "Ein Hund schläft", "", "es regnet", *TEXT["de"], "   ", long_sentence]
     result = polyglot(*TRANSLATE, stdin="\n".join(lines))
-    assert (result.status, result.errors) == (0, "")
+    assert result.status == 0
+    assert f"{len(lines)} lines in " in result.errors
 
     translations = result.output.removesuffix("\n").split("\n")
     assert len(translations) == len(lines)
@@ -42,10 +44,10 @@ def test_translations_are_in_order_and_blank_lines_stay_blank(folder, polyglot):
 def test_file_and_gzip_file_are_read_like_standard_input(folder, polyglot):
     Path("some.txt").write_text(GERMAN, encoding="utf-8")
     Path("some.gz").write_bytes(gzip.compress(GERMAN.encode()))
-    expected = polyglot(*TRANSLATE, stdin=GERMAN)
-    assert expected.output.count("\n") == len(TEXT["de"])
-    assert polyglot(*TRANSLATE, "some.txt") == expected
-    assert polyglot(*TRANSLATE, "some.gz") == expected
+    expected = polyglot(*TRANSLATE, stdin=GERMAN).output
+    assert expected.count("\n") == len(TEXT["de"])
+    assert polyglot(*TRANSLATE, "some.txt").output == expected
+    assert polyglot(*TRANSLATE, "some.gz").output == expected
 
 
 @pytest.mark.parametrize("is_file", [True, False], ids=["file", "standard input"])
@@ -77,12 +79,13 @@ def test_output_is_printed_before_all_input_is_translated(
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_progress_is_shown_on_a_terminal_only(is_terminal, folder, polyglot, monkeypatch):
     Path("some.txt").write_text("es regnet\n" * 3, encoding="utf-8")
-    expected = polyglot(*TRANSLATE, "some.txt")
+    expected = polyglot("--quiet", *TRANSLATE, "some.txt")
+    assert expected.errors == ""
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=is_terminal, width=80)
     monkeypatch.setattr(progress, "stderr_console", console)
     monkeypatch.setattr(translation, "stderr_console", console)
-    assert polyglot(*TRANSLATE, "some.txt") == expected
+    assert polyglot("--quiet", *TRANSLATE, "some.txt") == expected
     assert ("3/3" in terminal.getvalue()) == is_terminal
 
 
@@ -120,7 +123,7 @@ def test_empty_input_gives_empty_output(folder, polyglot):
     Path("empty.txt").touch()
     Path("empty.gz").write_bytes(gzip.compress(b""))
     for file in ((), ("empty.txt",), ("empty.gz",)):
-        assert polyglot(*TRANSLATE, *file) == Result(0, "", "")
+        assert polyglot("--quiet", *TRANSLATE, *file) == Result(0, "", "")
 
 
 def test_named_pipe_is_read_once_and_closed(folder, polyglot):
@@ -130,7 +133,7 @@ def test_named_pipe_is_read_once_and_closed(folder, polyglot):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = polyglot(*TRANSLATE, "pipe")
-    assert result == polyglot(*TRANSLATE, stdin=text)
+    assert result.output == polyglot(*TRANSLATE, stdin=text).output
     for warning in caught:
         assert warning.category is not ResourceWarning or "pipe" not in str(warning.message)
 
@@ -205,6 +208,54 @@ def test_each_checkpoint_can_be_chosen(folder, polyglot):
     assert output_of("--checkpoint", "last") == last
     assert output_of("--checkpoint", "average:1") == last
     assert output_of("--checkpoint", "best") == output_of()
+
+
+# Summary and paragraphs ------------------------------------------------------------------------
+
+
+def test_summary_has_lines_tokens_speed_and_settings(folder, polyglot):
+    lines = ["Ein Hund schläft", "", "zwei Katzen sehen einen Vogel"]
+    errors = polyglot(*TRANSLATE, "--beam", 3, stdin="\n".join(lines)).errors
+    assert re.search(
+        r"3 lines in \d+\.\d s, [\d,.]+ lines/s; 8 source and \d+ target tokens", errors
+    )
+    assert "1 empty line in the input, empty in the output" in errors
+    assert "search: beam 3, length_penalty 1, length_normalisation power, " in errors
+    assert "cut at the largest length" not in errors or "max_length_ratio" in errors
+
+
+def test_quiet_translation_has_no_summary(folder, polyglot):
+    result = polyglot("--quiet", *TRANSLATE, stdin="es regnet\n")
+    assert (result.output.count("\n"), result.errors) == (1, "")
+
+
+def test_paragraphs_give_one_line_each(folder, polyglot):
+    first, second = "Ein Hund schläft.", "Es regnet."
+    parts = polyglot(*TRANSLATE, stdin=f"{first}\n{second}\n").output.splitlines()
+    paragraphs = f"{first} {second}\n\n{second}\n"
+    result = polyglot(*TRANSLATE, "--split-sentences", stdin=paragraphs)
+    assert result.output == f"{' '.join(filter(None, parts))}\n\n{parts[1]}\n"
+    assert "3 lines in " in result.errors
+
+
+def test_long_lines_are_counted_and_can_be_divided(folder, polyglot):
+    line = f"{' '.join(TEXT['de'] * 10)}\n"
+    errors = polyglot(*TRANSLATE, "--beam", 1, stdin=line).errors
+    assert "1 line with more than 100 tokens, the longest sentence in training" in errors
+    assert "--split-sentences divides such lines" in errors
+    result = polyglot(*TRANSLATE, "--beam", 1, "--split-sentences", stdin=line)
+    assert result.output.count("\n") == 1
+    assert "de: 1 sentence with more than 100 tokens (data.filter.max_length" in result.errors
+
+
+def test_paragraphs_with_several_sources_or_hypotheses_are_refused(folder, polyglot):
+    split = (*TRANSLATE, "--split-sentences")
+    message = polyglot.refuses(*split, "--n-best", 2, stdin="es regnet\n")
+    assert "n_best: found 2; split sentences have one translation of each line" in message
+    Path("some.de").write_text("es regnet\n", encoding="utf-8")
+    sources = ("--from", "de=some.de", "--from", "en=some.de", "--to", "fr")
+    message = polyglot.refuses("translate", "runs/mine", *sources, "--split-sentences")
+    assert "split sentences: found 2 source languages" in message
 
 
 # Languages and devices -------------------------------------------------------------------------

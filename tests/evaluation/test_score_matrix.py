@@ -14,13 +14,18 @@ import pytest
 from rich.console import Console, RenderableType
 
 from polyglot.core import atomic_files
-from polyglot.core.errors import CheckpointError, DataError
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluation.grid import Grid, direct_grid, reference_grid
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views.export import save_with_views
 from polyglot.evaluation.views.heat_map import _readable_colour, contrast, heat_map_png
 from polyglot.evaluation.views.markdown import matrix_csv, matrix_markdown
-from polyglot.evaluation.views.terminal import GridView, matrix_tables, measure_table, plain_table
+from polyglot.evaluation.views.terminal import (
+    grid_table,
+    matrix_tables,
+    measure_table,
+    plain_table,
+)
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.evaluation.by_hand import BLEU_SIGNATURE, matrix
@@ -317,7 +322,7 @@ def test_columns_that_do_not_fit_follow_in_further_tables(width: int) -> None:
             values[LanguagePair(source, target)] = 10.0 + number
     grid = Grid("BLEU", languages, dict.fromkeys(values, "zero-shot"), values)
 
-    lines = [line.split() for line in rendered(GridView(grid), width=width).splitlines()]
+    lines = [line.split() for line in rendered(grid_table(grid), width=width).splitlines()]
     heads = [line[4:] for line in lines if line[:1] == ["from"]]
     assert sum(heads, []) == languages
     assert (len(heads) == 1) == (width == 200)
@@ -399,3 +404,31 @@ def test_the_nearest_condition_is_compared_with_a_paper(
     conditions: list[str], measure: str
 ) -> None:
     assert str(matrix(conditions=conditions).protocol.paper_measure) == measure
+
+
+# Python
+
+
+def test_data_frames_have_all_scores() -> None:
+    scored = matrix(pivot=True)
+    frame = scored.to_pandas("bleu")
+    assert list(frame.index) == list(frame.columns) == scored.languages
+    assert frame.loc["de", "fr"] == 10.0
+    assert frame.loc["de", "fi"] != frame.loc["de", "fi"]  # NaN
+    assert frame.index.name == "source"
+
+    rows = scored.to_pandas()
+    head = next(csv.reader(io.StringIO(matrix_csv(scored))))
+    assert list(rows.columns) == head
+    assert len(rows) == len(scored.all_cells)
+    [score] = rows[(rows.source == "de") & (rows.target == "fr") & rows.via.isna()].bleu
+    assert score == 10.0
+    with pytest.raises(ConfigError, match="no measure named 'blue'. Did you mean 'bleu'"):
+        scored.to_pandas("blue")
+
+
+def test_short_description_of_a_matrix() -> None:
+    lines = repr(matrix(pivot=True)).splitlines()
+    assert lines[0] == "<ScoreMatrix of phrasebook: 4 languages, 11 of 18 directions scored"
+    assert lines[1] == " BLEU: supervised 45.0, zero-shot 15.5, copy 80.0"
+    assert lines[-1].endswith(">")

@@ -447,7 +447,7 @@ def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
         translator.model,
         vocabularies=run.vocabularies,
         normalisers=run.normalisers,
-        search_config=SearchConfig(beam=3, n_best=3),
+        search_config=run.config.search.model_copy(update={"beam": 3, "n_best": 3}),
     )
     lines = source_text("de-en")
     for settings, count in (({}, 3), ({"beam": 2}, 2), ({"beam": 1}, 1)):
@@ -459,7 +459,6 @@ def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
 
 def test_a_single_string_is_an_error(translator):
     calls = [
-        lambda: translator.translate("ein Hund", **direction("de-en")),
         lambda: translator.hypotheses("ein Hund", **direction("de-en")),
         lambda: translator.score("ein Hund", ["a dog"], **direction("de-en")),
         lambda: translator.score("ein Hund", "one dogs", **direction("de-en")),
@@ -521,3 +520,88 @@ def test_normalised_embeddings_of_a_run_are_normalised_before_the_cast(run):
     )
     lengths = numpy.linalg.norm(vectors.astype("float64"), axis=1)
     numpy.testing.assert_allclose(lengths, 1, atol=1e-3)
+
+
+# Strings, batches, paragraphs, and the interactive use of Python
+
+
+def test_one_string_has_one_translation(translator):
+    [line, *_] = source_text("de-en")
+    [expected] = translator.translate([line], **direction("de-en"))
+    assert translator.translate(line, **direction("de-en")) == expected
+    assert translator.translate("", **direction("de-en")) == ""
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 1000])
+def test_batch_size_changes_no_translation(batch_size, translator, monkeypatch):
+    lines = source_text("de-en")
+    expected = translator.translate(lines, **direction("de-en"))
+    sizes = []
+    search = generation.search_hypotheses
+
+    def recording_search(sources, *arguments, **settings):
+        sizes.append(len(sources[0].sentences))
+        return search(sources, *arguments, **settings)
+
+    monkeypatch.setattr(generation, "search_hypotheses", recording_search)
+    translations = translator.translate(lines, **direction("de-en"), batch_size=batch_size)
+    assert translations == expected
+    assert max(sizes) == min(batch_size, len(lines))
+
+
+def test_batch_size_of_nothing_is_an_error(translator):
+    with pytest.raises(ConfigError, match="batch_size: found 0; it should be at least 1"):
+        translator.translate(["x"], **direction("de-en"), batch_size=0)
+
+
+def test_paragraphs_are_translated_sentence_by_sentence(translator, caplog):
+    first, second, third, *_ = (f"{line.capitalize()}." for line in source_text("de-en"))
+    lines = [f"{first} {second}", "", third]
+    parts = translator.translate([first, second, third], **direction("de-en"))
+    expected = [" ".join(filter(None, parts[:2])), "", parts[2]]
+    assert translator.translate(lines, **direction("de-en"), split_sentences=True) == expected
+    assert caplog.text == ""
+
+    translator.max_training_length = 3
+    try:
+        translator.translate(lines, **direction("de-en"), split_sentences=True)
+    finally:
+        translator.max_training_length = 100
+    assert "with more than 3 tokens (data.filter.max_length" in caplog.text
+
+
+def test_paragraphs_have_no_n_best_lists(translator):
+    with pytest.raises(ConfigError, match="n_best: found 2; split sentences have one"):
+        translator.hypotheses(["x"], **direction("de-en"), n_best=2, split_sentences=True)
+
+
+def test_translations_know_their_tokens_and_the_largest_length(translator):
+    lines = [source_text("de-en")[0], ""]
+    [best, *_], [blank] = translator.hypotheses(lines, **direction("de-en"), max_length=2)
+    [pieces, _] = translator.encode_text(lines, "de")
+    assert best.source_tokens == len(pieces)
+    assert best.target_tokens == 2
+    assert best.is_cut
+    assert (blank.source_tokens, blank.is_cut) == (0, False)
+
+
+def test_short_descriptions_of_models_and_runs(run, translator):
+    text = repr(translator)
+    assert text.splitlines()[0] == "<Translator of run, checkpoint best (step 60)"
+    assert "from de, en, fr into en, de, fr" in text
+    assert "parameters on cpu>" in text
+    assert len(text.splitlines()) == 3
+    assert repr(polyglot.ensemble([run, run])).startswith("<EnsembleTranslator of 2 models")
+    description = repr(run)
+    assert f"<Run {run.path}" in description
+    assert "checkpoints of the steps 20, 40, 60>" in description
+    assert len(description.splitlines()) == 3
+
+
+def test_public_names_of_the_package():
+    assert dir(polyglot) == sorted(polyglot.__all__)
+    for name in polyglot.__all__:
+        assert getattr(polyglot, name)
+    assert polyglot.Translator is Translator
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(polyglot, "nothing")  # noqa: B009
