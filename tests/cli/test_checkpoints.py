@@ -178,7 +178,7 @@ def test_missing_vocabulary_is_named(source, target, folder, polyglot):
 
 
 def test_moved_run_works(folder, polyglot):
-    before = polyglot(*TRANSLATE, stdin="es regnet\n")
+    before = polyglot(*TRANSLATE, stdin="es regnet\n").output
     shutil.move("runs/mine", "moved")
     shutil.rmtree("runs")
-    assert polyglot("translate", "moved", *TRANSLATE[2:], stdin="es regnet\n") == before
+    assert polyglot("translate", "moved", *TRANSLATE[2:], stdin="es regnet\n").output == before
