@@ -21,7 +21,7 @@ class StoredScore(BaseModel):
     """One score with its signature."""
 
     value: float
-    signature: Text
+    signature: Text = ""
     mean: float | None = None
     interval: float | None = None
 
@@ -47,9 +47,9 @@ class StoredMatrix(BaseModel):
     format: int
     languages: list[Text]
     checkpoint: dict[str, Any]
-    trained: list[Text]
+    trained: list[Text] = []
     test: list[Text]
-    test_set: Text
+    test_set: Text = ""
     search: dict[str, Any]
     protocol: dict[str, Any]
     measures: dict[str, Text]

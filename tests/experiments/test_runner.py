@@ -22,6 +22,8 @@ from polyglot.experiments.systems import check_systems, systems_of
 from polyglot.experiments.train_all import train_all
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
+from polyglot.runs.config_changes import accept_changes
+from polyglot.runs.run import Run
 from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN, Program
 
 TWO_STEPS = [*SMALL_RUN, *SMALL_PHRASEBOOK, "training.steps=2"]
@@ -78,7 +80,7 @@ def test_an_interrupted_experiment_continues(folder, program, monkeypatch) -> No
     config = out / "runs" / "with-copies-seed2" / "config.yaml"
     interrupted = config.read_text(encoding="utf-8")
     config.write_text(interrupted.replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8")
-    (config.parent / "settings.json").unlink()
+    accept_changes(config.parent, Run.open(config.parent, accept_changes=True).config)
 
     second = Training(program)
     save(run_experiment(experiment, out, train=second), out)

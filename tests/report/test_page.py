@@ -313,7 +313,7 @@ def test_changed_score_is_listed_as_unreadable(copied_run: Path) -> None:
     changed = content.replace('"value": ', '"value": 9', 1)
     assert changed != content
     path.write_text(changed, encoding="utf-8")
-    assert RunFiles(Run.open(copied_run, accept_changes=True)).unreadable == ["evaluation/default"]
+    assert RunFiles(Run.open(copied_run)).unreadable == ["evaluation/default"]
 
 
 def test_missing_training_text_is_reported(tmp_path: Path) -> None:
