@@ -152,7 +152,12 @@ def write_config(path: Path, table: Path, languages: Sequence[str], *, schedule:
     values = {
         "languages": list(languages),
         "run": str(path.with_suffix("")),
-        "data": {"train": [corpus], "valid": [corpus], "test": [corpus]},
+        "data": {
+            "train": [corpus],
+            "valid": [corpus],
+            "test": [corpus],
+            "filter": {"max_ratio": None},
+        },
         "vocabulary": {"type": "word", "size": 100},
         "schedule": {"pairs": pairs},
         "model": {

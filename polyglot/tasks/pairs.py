@@ -88,15 +88,13 @@ def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
     source, _, target = pattern.partition("-")
     source_pattern = _spelling_in_run(source, languages)
     target_pattern = _spelling_in_run(target, languages)
+    sources = [language for language in languages if fnmatchcase(language, source_pattern)]
+    targets = [language for language in languages if fnmatchcase(language, target_pattern)]
     pairs = []
-    for source in languages:
-        if not fnmatchcase(source, source_pattern):
-            continue
-        for target in languages:
+    for source in sources:
+        for target in targets:
             pair = LanguagePair(source, target)
-            if pair.is_copy and (source_pattern, target_pattern) != (source, target):
-                continue
-            if fnmatchcase(target, target_pattern):
+            if not pair.is_copy or (source_pattern, target_pattern) == (source, target):
                 pairs.append(pair)
     return pairs
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ from polyglot.training.memory_estimate import (
 from polyglot.training.placement import Placement, build_placement, check_processes
 from polyglot.training.preflight import check_and_open_corpora, directions
 from polyglot.training.setting_warnings import warn_about_settings
+from polyglot.training.task_table import task_table
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
 from polyglot.training.warm_start import freeze, open_warm_start
 
@@ -72,6 +74,10 @@ class TrainingPlan:
 
     def memory(self) -> dict[str, int]:
         """Estimated bytes by purpose; with several processes, those of the largest one."""
+        return dict(self._memory)
+
+    @cached_property
+    def _memory(self) -> dict[str, int]:
         ranks = range(self.placement.process_count)
         counts_by_rank = [self.parameters_of(rank) for rank in ranks]
         largest = max(counts_by_rank, key=lambda counts: sum(counts.values()))
@@ -93,7 +99,7 @@ class TrainingPlan:
 
     def tables(self) -> Iterator[FoldedTable]:
         """Tables for the terminal."""
-        yield self._task_table()
+        yield task_table(self.datasets)
         yield self._vocabulary_table()
         yield self._component_table()
         if self.option_parameters:
@@ -101,20 +107,6 @@ class TrainingPlan:
         if self.placement.process_count > 1:
             yield self._process_table()
         yield self._memory_table()
-
-    def _task_table(self) -> FoldedTable:
-        table = FoldedTable(
-            "task",
-            "sentences",
-            "left out",
-            "source tokens",
-            "target tokens",
-            title="Tasks",
-            text_columns={"left out"},
-        )
-        for name, dataset in self.datasets.items():
-            table.add_row(name, *_task_cells(dataset))
-        return table
 
     def _vocabulary_table(self) -> FoldedTable:
         table = FoldedTable("language", "pieces", title="Vocabularies")
@@ -276,35 +268,6 @@ def _check_held_out(
     for pair in pairs:
         if pair in text.pairs():
             text.parallel(pair)
-
-
-def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
-    """Sentences, left out, source and target tokens of a task.
-
-    The numbers of streamed text are estimated from its first sentences.
-    """
-    source_tokens = int(dataset.source_lengths.sum())
-    target_tokens = int(dataset.target_lengths.sum())
-    dropped = []
-    for reason, lines in dataset.dropped.items():
-        if lines:
-            dropped.append(f"{lines} {reason}")
-    left_out = ", ".join(dropped) or "none"
-    if not isinstance(dataset, StreamedDataset):
-        numbers = [len(dataset.source_lengths), source_tokens, target_tokens]
-        sentences, sources, targets = (f"{number:,}" for number in numbers)
-        return [sentences, left_out, sources, targets]
-
-    left_out += f" of the first {dataset.sample.rows_read:,}"
-    if dataset.estimated_size is None:
-        return ["not known", left_out, "not known", "not known"]
-    factor = dataset.estimated_size / dataset.sample.rows_read
-    return [
-        f"about {dataset.estimated_size:,}",
-        left_out,
-        f"about {round(factor * source_tokens):,}",
-        f"about {round(factor * target_tokens):,}",
-    ]
 
 
 def _smallest_and_largest(rows: Sequence[ProcessRow]) -> list[ProcessRow]:

@@ -5,6 +5,7 @@ Screenshots are in tests/artefacts.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 from polyglot.report import write
 from tests.conftest import ROOT
-from tests.report.pages import HTML_TEXT, report_run
+from tests.builders.runs import tiny_run
+from tests.report.pages import HTML_TEXT, report_run, training_record, write_large_evaluation
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -127,6 +129,7 @@ def test_examples_are_text_in_the_selected_order(browser: webdriver.Chrome) -> N
     order = Select(form.find_element(By.NAME, "order"))
     order.select_by_value("text")
     items = texts(browser, "#examples-shown li")
+    assert browser.find_elements(By.CSS_SELECTOR, "#examples-shown dd[dir='auto'][lang='fr']")
     assert (
         len(items) == 4
         and HTML_TEXT in items[0]
@@ -230,3 +233,118 @@ def test_the_page_can_be_printed(browser: webdriver.Chrome) -> None:
         browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     )
     assert content.startswith(b"%PDF") and len(content) > 10_000
+
+
+# Many languages
+
+LARGE = 14
+
+
+@pytest.fixture
+def large(browser: webdriver.Chrome, tmp_path: Path) -> webdriver.Chrome:
+    """Browser with the report of a run in many languages."""
+    run = tiny_run(tmp_path)
+    write_large_evaluation(run, languages=LARGE)
+    records = []
+    for step in range(1, 20):
+        record = training_record(step)
+        for number in range(LARGE):
+            loss = 3 / step + number + 0.5 * (step % 2)
+            record["tasks"][f"l{number}-en"] = {"tokens": 9, "translation": loss}
+        records.append(json.dumps(record) + "\n")
+    run.log.write_text("".join(records), encoding="utf-8")
+    path = write(run)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 500, "deviceScaleFactor": 1, "mobile": True},
+    )
+    browser.get(path.as_uri())
+    return browser
+
+
+POSITIONS = """
+const box = document.querySelector("#matrix-shown .scroll");
+box.scrollTo(10000, 10000);
+const edge = (element) => element.getBoundingClientRect();
+return {
+  scrolled: [box.scrollLeft, box.scrollTop],
+  top: edge(box.querySelector("thead")).top - edge(box).top,
+  left: edge(box.querySelector("tbody tr:last-child th")).left - edge(box).left,
+  width: document.documentElement.scrollWidth,
+  means: Array.from(document.querySelectorAll("#matrix-means .scroll"), (means) =>
+    means.scrollWidth - means.clientWidth),
+};
+"""
+
+
+def test_headings_of_a_large_matrix_stay_in_view_on_a_phone(large: webdriver.Chrome) -> None:
+    positions = large.execute_script(POSITIONS)
+    assert min(positions["scrolled"]) > 0
+    assert abs(positions["top"]) <= 1
+    assert abs(positions["left"]) <= 1
+    assert positions["width"] == 390
+    assert positions["means"] == [0], "means are not cut off"
+    assert large.get_log("browser") == []
+
+
+def test_arrow_keys_move_between_cells(large: webdriver.Chrome) -> None:
+    assert len(large.find_elements(By.CSS_SELECTOR, "#matrix-shown td [tabindex='0']")) == 1
+    cell = large.find_element(By.CSS_SELECTOR, "#matrix-shown td [tabindex='0']")
+    large.execute_script("arguments[0].focus()", cell)
+    detail = large.find_element(By.ID, "matrix-detail")
+    assert detail.text.startswith("l0 → l1 ")
+    cell.send_keys(Keys.ARROW_RIGHT)
+    assert detail.text.startswith("l0 → l2 ")
+    large.switch_to.active_element.send_keys(Keys.END)
+    assert detail.text.startswith("l0 → l13 ")
+    large.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.HOME)
+    assert detail.text.startswith("l1 → l0 ")
+    large.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.ARROW_UP)
+    assert detail.text.startswith("l1 → l0 ")
+    assert len(large.find_elements(By.CSS_SELECTOR, "#matrix-shown td [tabindex='0']")) == 1
+
+
+def test_some_languages_and_output_errors_can_be_selected(large: webdriver.Chrome) -> None:
+    form = large.find_element(By.ID, "matrix-controls")
+    form.find_element(By.NAME, "languages").send_keys("l1 l13 l0")
+    assert texts(large, "#matrix-shown tbody th") == ["l0", "l1", "l13"]
+    Select(form.find_element(By.NAME, "measure")).select_by_value("error:off_target")
+    cells = large.find_elements(By.CSS_SELECTOR, "#matrix-shown td[data-kind]")
+    assert {cell.text.rstrip("†") for cell in cells} == {"2.5"}
+    assert {cell.get_dom_attribute("style") for cell in cells} == {"--v:0.025"}, "nearly no colour"
+    form.find_element(By.NAME, "numbers").click()
+    assert large.find_elements(By.CSS_SELECTOR, "#matrix-shown .grid.plain")
+
+
+def test_curves_have_switches_for_all_and_none_and_smoothing(large: webdriver.Chrome) -> None:
+    visible = """
+    return Array.from(document.querySelectorAll("#chart-loss g.curve"))
+      .filter((curve) => curve.style.display !== "none").length;
+    """
+    path = "return document.querySelector('#chart-loss g.curve path').getAttribute('d')"
+    count = LARGE + 3  # two other tasks, and the mean
+    assert large.execute_script(visible) == count
+    large.execute_script("document.querySelector('#chart-loss .legend-box').open = true")
+    none, all_curves = (
+        large.find_element(By.CSS_SELECTOR, f"#chart-loss [data-show='{name}']")
+        for name in ("none", "all")
+    )
+    large.execute_script("arguments[0].click()", none)
+    assert large.execute_script(visible) == 0
+    large.execute_script("arguments[0].click()", all_curves)
+    assert large.execute_script(visible) == count
+
+    before = large.execute_script(path)
+    form = large.find_element(By.ID, "curves-controls")
+    width = Select(form.find_element(By.NAME, "width"))
+    width.select_by_value("7")
+    smooth = large.execute_script(path)
+    assert smooth != before
+    first, *_, last = before.split("L")
+    smooth_first, *_, smooth_last = smooth.split("L")
+    assert [float(part) for part in smooth_first[1:].split()] == [
+        float(part) for part in first[1:].split()
+    ], "both ends stay"
+    assert float(smooth_last.split()[1]) == float(last.split()[1])
+    assert smooth.count("L") == before.count("L")

@@ -15,6 +15,7 @@ from pydantic import model_validator
 from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
+from polyglot.data.dataset_fingerprint import dataset_fingerprint
 from polyglot.data.text_files import BLOCK, SMALL_BLOCK, estimate_line_count, file_problem
 from polyglot.tasks.pairs import LanguagePair
 
@@ -54,6 +55,7 @@ class TableCorpus(Corpus):
         self.columns = cache(self._find_columns)
         """Returns the column of each language that has one."""
         self._table = cache(self._read)
+        self._arrow_table = cache(self._read_arrow_table)
         self._text_of = cache(self._language_text)
         """Returns the text of a language: many pairs have the same one."""
         self._logged_places: set[str] = set()
@@ -194,10 +196,24 @@ class TableCorpus(Corpus):
         return self._text_of(pair.source), self._text_of(pair.target)
 
     def _language_text(self, language: str) -> Dataset:
+        """Column of a language.
+
+        `Dataset.select_columns` would copy the descriptions of the columns of all languages.
+        """
+        from datasets import Dataset
+        from datasets.table import InMemoryTable
+
         table = self._table()
         if not len(table):
             raise DataError(f"{self.name}: no sentences")
-        return table.select_columns([language]).rename_column(language, "text")
+        column = self._arrow_table().select([language]).rename_columns(["text"])
+        name = fingerprint("column", dataset_fingerprint(table), language)
+        return Dataset(InMemoryTable(column), fingerprint=name)
+
+    def _read_arrow_table(self) -> pyarrow.Table:
+        """Table as Arrow's own type; the rows stay on the disk."""
+        rows = self._table().with_format("arrow")[:]
+        return rows.replace_schema_metadata(None)
 
 
 class TableFile(TableCorpus):
