@@ -312,9 +312,9 @@ ComparedPaths = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN|FILE...",
-        help="Evaluated run directories, and outputs of other programs: a text file with one line "
-        "for each sentence, or a folder of files such as de-fr.txt. Each is compared with the "
-        "first.",
+        help="Evaluated run directories or folders of evaluate --output, and outputs of other "
+        "programs: a text file with one line for each sentence, or a folder of files such as "
+        "de-fr.txt. Each is compared with the first.",
         autocompletion=completion.runs,
     ),
 ]
@@ -409,10 +409,14 @@ def compare(
 
 
 def _load_matrix(path: Path, protocol: str) -> ScoreMatrix:
+    """Load the results of a protocol from a run, or from the folder that holds them."""
     from polyglot.evaluation.protocol import folder_name
+    from polyglot.evaluation.results_cache import MATRIX_FILE
     from polyglot.evaluation.score_matrix import ScoreMatrix
     from polyglot.runs.run import Run
 
+    if (path / MATRIX_FILE).is_file():
+        return ScoreMatrix.load(path)
     run = Run.open(path)
     return ScoreMatrix.load(run.evaluation / folder_name(protocol))
 

@@ -41,7 +41,7 @@ Partners = Annotated[
         "--with",
         metavar="LANGUAGE",
         help="Train pairs with this language, in both directions. Can be repeated. "
-        "Default: all languages that the new one has text with.",
+        "Default: all languages of the run, or those that the file of --data has text with.",
         autocompletion=completion.languages,
     ),
 ]

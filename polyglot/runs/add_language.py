@@ -31,9 +31,10 @@ def config_with_language(
 ) -> Config:
     """Return the configuration of a new run with all languages of a run and a new language.
 
-    The new language trains with its partners in both directions, by default with all languages
-    that it has text with, and copies itself if the other languages do. All components start from
-    the run and are frozen, except those that match a pattern of `free`.
+    The new language trains with its partners in both directions, and copies itself if the other
+    languages do. By default the partners are all languages, or those that `data_file` has text
+    with. All components start from the run and are frozen, except those that match a pattern of
+    `free`.
 
     data_file: text of the new language, in place of all corpora of the run.
     Raises ConfigError with every problem.
@@ -50,25 +51,8 @@ def config_with_language(
     copies = bool(before.schedule.copies)
     if data_file is not None:
         data = LanguageData.load(data_file)
-        text = LanguageText(
-            data,
-            language,
-            before.languages,
-        )
-        is_complete = any(override_key(override).startswith("data") for override in overrides)
-        named_partners = () if is_complete else partners
-        problems = (
-            text.problems(
-                named_partners,
-                copies=copies,
-            )
-            or text.content_problems()
-        )
-        if problems:
-            raise ConfigError(
-                problems,
-                where=str(data_file),
-            )
+        text = LanguageText(data, language, before.languages)
+        _check_text_of_file(text, data_file, overrides, partners=partners, copies=copies)
         trained_partners = list(partners) or text.partners
         values["data"] = data.values(before.data.filter)
         values["validation"] |= _validation(
@@ -104,6 +88,27 @@ def config_with_language(
         run=f"{run.path}-{language}",
         where=f"{run.path} with {language}",
     )
+
+
+def _check_text_of_file(
+    text: LanguageText,
+    file: str | Path,
+    overrides: Sequence[str],
+    *,
+    partners: Sequence[str],
+    copies: bool,
+) -> None:
+    """Raise ConfigError with every problem of the text that a file names.
+
+    Overrides may name more text, so that partners without text in the file are no problem.
+    """
+    if any(override_key(override).startswith("data") for override in overrides):
+        partners = ()
+    problems = text.problems(partners, copies=copies)
+    if not problems:
+        problems = text.content_problems()
+    if problems:
+        raise ConfigError(problems, where=str(file))
 
 
 def check_text(config: Config, language: str) -> None:

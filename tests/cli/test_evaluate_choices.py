@@ -99,6 +99,11 @@ def test_results_in_another_folder(fast, polyglot):
     assert not EVALUATION.exists()
     evaluate(polyglot, "--output", "results")  # earlier results may be replaced
 
+    evaluate(polyglot, "--output", "greedy", "--beam", "1")
+    compared = polyglot("compare", "results", "greedy")
+    assert compared.status == 0, compared.errors
+    assert "* differs from results" in " ".join(compared.output.split())
+
 
 def test_a_matrix_in_a_file(fast, polyglot):
     evaluate(polyglot, "--output", "scores.csv")
