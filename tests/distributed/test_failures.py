@@ -210,6 +210,7 @@ def test_a_process_that_hangs_ends_the_others(stopped, reason, tmp_path):
     assert f"error: process {stopped} is gone: {reason}" in joined_lines(errors)
 
 
+@pytest.mark.slow
 def test_torchrun_starts_two_processes(tmp_path):
     config = write_config(tmp_path, training={"steps": 20})
     process = start_program([*TORCHRUN, "train", str(config)], subprocess.Popen)

@@ -127,6 +127,17 @@ CASES_BY_NUMBER = {
     3: ["mixed", "same", "all pairs", "all pairs, encoders shared"],
 }
 """cases by the number of processes that train them"""
+SLOW_CASES = {
+    (2, "sharing"): "partitioned and shared",
+    (2, "streamed"): "streamed and partitioned",
+    (2, "streamed and same"): "streamed and partitioned",
+    (2, "transformer"): "mixed",
+    (2, "options"): "mixed",
+    (3, "mixed"): "mixed",
+    (3, "same"): "same",
+    (3, "all pairs, encoders shared"): "all pairs",
+}
+"""cases of `make test-slow`, each with the case of `make test` that exchanges in the same way"""
 
 
 def settings(name: str) -> dict[str, object]:

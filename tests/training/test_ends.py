@@ -10,7 +10,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 
@@ -25,6 +24,7 @@ from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.train_state import Progress
 from polyglot.training.validation import ValidationResult
+from tests.builders.forked import PROGRAM, ForkedProgram
 from tests.builders.runs import make_trainer, tiny_run, train, write_config
 
 
@@ -575,8 +575,8 @@ def start_program(folder, *options, **streams):
     config = write_config(
         folder, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6}
     )
-    return subprocess.Popen(
-        [sys.executable, "-m", "polyglot", "train", str(config), *options],
+    return ForkedProgram(
+        [*PROGRAM, "train", str(config), *options],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         **streams,
     )

@@ -25,6 +25,7 @@ from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train
 from tests.training.parallel_cases import (
     CASES,
     CASES_BY_NUMBER,
+    SLOW_CASES,
     STEPS,
     STOP_STEP,
     half_settings,
@@ -32,8 +33,16 @@ from tests.training.parallel_cases import (
 )
 from tests.training.parallel_workers import CONTINUED, DIVERGING, STOPPED, Workers
 
-NUMBERED_CASES = [(number, name) for number, names in CASES_BY_NUMBER.items() for name in names]
-STREAMED_CASES = [name for name in CASES if name.startswith("streamed")]
+NUMBERED_CASES = []
+for processes, names in CASES_BY_NUMBER.items():
+    for case in names:
+        mark = pytest.mark.slow if (processes, case) in SLOW_CASES else ()
+        NUMBERED_CASES.append(pytest.param(processes, case, marks=mark))
+STREAMED_CASES = []
+for case in CASES:
+    if case.startswith("streamed"):
+        mark = pytest.mark.slow if (2, case) in SLOW_CASES else ()
+        STREAMED_CASES.append(pytest.param(case, marks=mark))
 
 
 @pytest.fixture(scope="module")

@@ -189,7 +189,19 @@ def logged_losses(run):
 # A run that stopped ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SECTIONS)
+SLOW_KINDS = {
+    "sgd": "momentum",
+    "muon": "adamw",
+    "tokens": "adam",
+    "half precision": "adam",
+}
+"""kinds of `make test-slow`, each with the most similar one of `make test`"""
+KINDS = []
+for name in SECTIONS:
+    KINDS.append(pytest.param(name, marks=pytest.mark.slow if name in SLOW_KINDS else ()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_resumed_run_equals_one_that_never_stopped(kind, never_stopped):
     expected = never_stopped.get(kind)
     run = tiny_run(expected.path.parent, "stopped", **sections(kind))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -13,20 +14,28 @@ from polyglot.training.validation import Validator
 from tests.builders.runs import make_trainer, sample_sentences, tiny_run
 
 BLEU = "validation.bleu_pairs=[en-de]"
-LATER = "since this checkpoint; other validation starts anew: patience counts from here"
+LATER = "since this checkpoint; patience counts from here"
 
 
-@pytest.fixture
-def trained(tmp_path):
-    """A run of six updates with three validations, of which the second was the best."""
-    run = tiny_run(tmp_path, validation={"every": 2, "patience": 4})
+@pytest.fixture(scope="module")
+def trained_folder(tmp_path_factory):
+    """Folder of a run of six updates with three validations, of which the second was the best."""
+    folder = tmp_path_factory.mktemp("trained")
+    run = tiny_run(folder, validation={"every": 2, "patience": 4})
     trainer = make_trainer(run, Validator(run))
     trainer.train()
     trainer.progress.best = {"step": 4, "by": "loss", "value": 2.5}
     trainer.progress.validations_since_best = 1
     trainer.state.save()
-    write_other_text(tmp_path)
-    return run
+    write_other_text(folder)
+    return folder
+
+
+@pytest.fixture
+def trained(trained_folder, tmp_path):
+    """A copy of the run; its text stays where it is."""
+    shutil.copytree(trained_folder / "run", tmp_path / "run")
+    return Run.open(tmp_path / "run")
 
 
 def write_other_text(folder):
