@@ -11,7 +11,8 @@ import io
 import logging
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,23 @@ LAST_RESORT = "Last Resort"
 
 def figure_bytes(figure: Figure, *, background: str) -> bytes:
     """Return a figure as a PNG file, with a font for every letter or a replacement for its word."""
-    prepare_text(figure)
     file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=background)
+    with _without_font_messages():
+        prepare_text(figure)
+        figure.savefig(file, format="png", facecolor=background)
     return file.getvalue()
+
+
+@contextmanager
+def _without_font_messages() -> Iterator[None]:
+    """Hide messages of matplotlib about fonts that have no bold letters."""
+    font_logger = logging.getLogger("matplotlib.font_manager")
+    level = font_logger.level
+    font_logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        font_logger.setLevel(level)
 
 
 def prepare_text(figure: Figure) -> None:

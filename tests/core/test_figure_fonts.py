@@ -80,7 +80,7 @@ def test_words_without_a_font_are_replaced_and_the_log_names_the_script_once(cap
 
 def test_an_installed_font_is_used(cuneiform_font, caplog) -> None:
     figure = Figure()
-    text = figure.text(0, 0, f"a {UNKNOWN[0]}")
+    text = figure.text(0, 0, f"a {UNKNOWN[0]}", weight="bold")
     drawn_without_warnings(figure)
     assert text.get_text() == f"a {UNKNOWN[0]}"
     assert text.get_fontfamily()[-1] == cuneiform_font

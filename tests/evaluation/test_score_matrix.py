@@ -11,6 +11,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
 from polyglot.core import atomic_files
@@ -351,6 +352,20 @@ def test_the_terminal_shows_metrics_conditions_pivots_and_output_errors() -> Non
     assert "pivot‡ 27.5 (2 cells)" in text
     assert "-25.00" in text
     assert "25.0 (1.0) %" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_all_tables_of_an_evaluation_are_complete_at_every_width(width: int) -> None:
+    shown = matrix(pivot=True, conditions=["cased", "paper"])
+    shown = dataclasses.replace(shown, test_set="flickr_2016")
+    tables = list(matrix_tables(shown))
+    text = rendered(*tables, width=width)
+    assert "…" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
+    for number in ("40.0", "10.0†", "(80.0)", "35.00‡", "-25.00", "25.0 (1.0) %", "1.25"):
+        assert number in text
+    for table in tables:
+        assert "flickr_2016" in "".join(rendered(table, width=width).split())
 
 
 # Heat maps

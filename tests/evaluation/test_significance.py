@@ -209,6 +209,13 @@ def test_means_of_several_runs_are_named_systems(runs: int, noun: str) -> None:
     assert f"BLEU of 2 {noun}" in rendered(comparison_table(comparison))
 
 
+def test_a_comparison_names_its_test_set() -> None:
+    bad = dataclasses.replace(run_with(BAD, 1.0), test_set="flickr_2016")
+    comparison = compare_systems({"first": [bad], "second": [bad]}, samples=10)
+    for width in (40, 80):
+        assert "flickr_2016" in rendered(comparison_table(comparison), width=width)
+
+
 def test_randomisation_needs_the_same_number_of_runs() -> None:
     bad = run_with(BAD, 1.0)
     good = run_with(GOOD, 2.0)
