@@ -15,20 +15,26 @@ from polyglot.analysis.annotated_text import display
 from polyglot.analysis.figures import Panel
 from polyglot.analysis.page import Table
 from polyglot.core.score_tables import format_percent
-from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.vocabulary_selection import most_probable_words
 from polyglot.inference.translator import Translator
 from polyglot.inference.types import SourceSentence
 from polyglot.model.memory import Memory
-from polyglot.tasks.batch import SPECIAL_TOKENS
+from polyglot.tasks.batch import BOS, SPECIAL_TOKENS
 from polyglot.tasks.pairs import LanguagePair
 
 BATCH_SIZE = 64  # sentences
 ATTENTION_EXAMPLES = 4  # sentences
 SHORTEST_EXAMPLE = 4  # pieces
 LONGEST_EXAMPLE = 24  # pieces
-SELECTOR_TITLES = {"prediction": "predicted", "shortlist": "shortlist"}
-"""Titles of the sources of selected words, by the values of `select_by`."""
+FIRST_STEP = "first step"
+"""Source of words in a decoder without word prediction: its first step, from the initial state."""
+
+SELECTOR_TITLES = {
+    "prediction": "predicted",
+    "shortlist": "shortlist",
+    FIRST_STEP: "first step of the decoder",
+}
+"""Titles of the sources of words: the values of `select_by`, and the first step."""
 
 
 # Precision and recall
@@ -64,10 +70,10 @@ def precision_and_recall(
 ) -> list[tuple[float, float]]:
     """Compute precision and recall of the most probable words, for each number of words.
 
-    Means over the sentences, from 0 to 1. references: words of each sentence, from
-    `reference_words`. Empty sentences and references are left out.
+    Means over the sentences, from 0 to 1. selector: source of the words, a key of SELECTOR_TITLES.
+    references: words of each sentence, from `reference_words`. Empty sentences and references are
+    left out.
     """
-    config = translator.search_config_with({"select": max(sizes), "select_by": selector})
     nonempty = []
     for sentence, words in zip(sentences, references):
         if sentence.pieces and words:
@@ -76,7 +82,13 @@ def precision_and_recall(
     sums = numpy.zeros((len(sizes), 2))
     for start in range(0, len(nonempty), BATCH_SIZE):
         batch = nonempty[start : start + BATCH_SIZE]
-        scores, is_reference = _scores_and_references(translator, batch, pair.target, config)
+        scores, is_reference = _scores_and_references(
+            translator,
+            batch,
+            pair.target,
+            selector,
+            count=max(sizes),
+        )
         sums += numpy.array([count_correct(scores, is_reference, size) for size in sizes])
     means = sums / max(1, len(nonempty))
     return [tuple(row) for row in means.tolist()]
@@ -86,15 +98,33 @@ def _scores_and_references(
     translator: Translator,
     batch: Sequence[tuple[SourceSentence, set[int]]],
     target: str,
-    config: SearchConfig,
+    selector: str,
+    *,
+    count: int,
 ) -> tuple[Tensor, Tensor]:
     """Score of every word (B, V), and a mask of the words of the references (B, V)."""
     sources = translator.encode_sources([sentence for sentence, _ in batch])
-    scores = translator.word_scores(sources, target, config)
+    if selector == FIRST_STEP:
+        scores = first_step_scores(translator, sources.memory, target)
+    else:
+        config = translator.search_config_with({"select": count, "select_by": selector})
+        scores = translator.word_scores(sources, target, config)
     is_reference = torch.zeros_like(scores, dtype=torch.bool)
     for row, (_, words) in enumerate(batch):
         is_reference[row, list(words)] = True
     return scores, is_reference
+
+
+def first_step_scores(translator: Translator, memory: Memory, target: str) -> Tensor:
+    """Logits of the first word (B, V), from the initial state and BOS.
+
+    Weng et al. 2017 let models without word prediction predict words with "the initial state", and
+    do not name the layers. Those of the first step are the ones that such a model has.
+    """
+    decoder = translator.model.decoders[target]
+    tokens = torch.full((len(memory.states),), BOS, device=memory.states.device)
+    logits, _ = decoder.step(tokens, decoder.start(memory), memory)
+    return logits.float()
 
 
 def count_correct(

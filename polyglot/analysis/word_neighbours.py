@@ -28,6 +28,7 @@ from polyglot.text.vocabulary import Vocabulary
 BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # SentencePiece's byte fallback
 AXES = 3
 WORDS_AT_END = 6  # at each end of an axis
+WORDS_BESIDE = 3  # on each side of the word, along an axis
 LISTED_NEIGHBOURS = 2 * WORDS_AT_END
 AXES_NEIGHBOURS = 50  # the axes are computed from these
 
@@ -72,12 +73,19 @@ def chart_page(
     axes = principal_axes(table.vectors[[table.piece, *near]])
     nearest_rows = _cosine_rows(table, near[:LISTED_NEIGHBOURS])
     ends = []
-    for coordinates in axes[1:].T:
-        ends.append(_ends(table, near, coordinates))
-    values: dict[str, Any] = {"word": word, "neighbours": nearest_rows, "axes": ends}
+    beside = []
+    for coordinates in axes.T:
+        ends.append(_ends(table, near, coordinates[1:]))
+        beside.append(words_beside(table, near, coordinates))
+    values: dict[str, Any] = {
+        "word": word,
+        "neighbours": nearest_rows,
+        "axes": ends,
+        "beside": beside,
+    }
     tables = [
         Table("Nearest words in the embedding matrix", ["word", "cosine"], nearest_rows),
-        _axes_table(ends, count=len(near)),
+        _axes_table(ends, beside, count=len(near)),
     ]
     names = table.names_of([table.piece, *near])
     plane = plane_png(names, axes[:, :2], title=f"“{word}” and its neighbours")
@@ -209,15 +217,36 @@ def _ends(
     return [table.names_of(start), table.names_of(end)]
 
 
-def _axes_table(ends: Sequence[Sequence[Sequence[str]]], *, count: int) -> Table:
+def words_beside(
+    table: WordTable,
+    near: Sequence[int],
+    coordinates: numpy.ndarray,
+) -> list[str]:
+    """Words next to the word along an axis, from left to right; the word itself in brackets.
+
+    coordinates: of the word and its neighbours, (1 + N,)
+    """
+    names = [f"({table.names[table.piece]})", *table.names_of(near)]
+    order = numpy.argsort(coordinates, kind="stable").tolist()
+    place = order.index(0)
+    first = max(0, place - WORDS_BESIDE)
+    return [names[number] for number in order[first : place + WORDS_BESIDE + 1]]
+
+
+def _axes_table(
+    ends: Sequence[Sequence[Sequence[str]]],
+    beside: Sequence[Sequence[str]],
+    *,
+    count: int,
+) -> Table:
     rows = []
-    for number, (start, end) in enumerate(ends, start=1):
-        rows.append([str(number), ", ".join(start), ", ".join(end)])
+    for number, ((start, end), words) in enumerate(zip(ends, beside), start=1):
+        rows.append([str(number), " ".join(words), ", ".join(start), ", ".join(end)])
     return Table(
         "Words along the axes of the neighbourhood",
-        ["axis", "one end", "other end"],
+        ["axis", "next to the word", "one end", "other end"],
         rows,
-        note=f"Principal axes of {count} neighbours.",
+        note=f"Principal axes of {count} neighbours. Table 1 of the paper has the first column.",
     )
 
 

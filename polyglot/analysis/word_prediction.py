@@ -14,6 +14,7 @@ from polyglot.analysis.copy_accuracy import CopyCount, count_copies
 from polyglot.analysis.figures import Panel, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.analysis.predicted_words import (
+    FIRST_STEP,
     initial_attention,
     precision_and_recall,
     recall_table,
@@ -59,8 +60,11 @@ def words_page(
         "sentences": len(sources),
         "vocabulary": vocabulary_size,
     }
-    if selectors:
-        recall = _recall(translator, sources, references, pair, selectors=selectors, sizes=sizes)
+    word_sources = list(selectors)
+    if "prediction" not in selectors:
+        word_sources.append(FIRST_STEP)
+    if sizes:
+        recall = _recall(translator, sources, references, pair, selectors=word_sources, sizes=sizes)
         tables.append(recall_table(recall, sizes))
         values["precision and recall"] = _by_size(recall, sizes)
 

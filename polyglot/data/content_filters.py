@@ -1,4 +1,4 @@
-"""Filters of sentence pairs that look at their content: duplicates, and other languages."""
+"""Filters of sentence pairs that look at their content: duplicates, languages, unknown words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from polyglot.data.arrays import Mask, PieceIds
 from polyglot.data.cache import cached_dataset, fingerprint
 from polyglot.data.dataset_fingerprint import dataset_fingerprint
+from polyglot.data.filters import FilterConfig
+from polyglot.tasks.batch import UNK
 from polyglot.text.language_identification import (
     identifier_codes,
     other_language_probabilities,
@@ -26,6 +28,7 @@ logger = logging.getLogger("polyglot")
 
 DUPLICATE = "duplicate"
 OTHER_LANGUAGE = "other language"
+UNKNOWN_WORDS = "unknown words"
 
 IDENTIFIER_VERSION = 1
 """Part of every fingerprint of identified languages; increase it if the results change."""
@@ -82,6 +85,30 @@ def repeated_pairs(
         repeated.append(pair in seen)
         seen.add(pair)
     return numpy.array(repeated, dtype=bool)
+
+
+def count_unknown(pieces: PieceIds, starts: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+    """Count the unknown pieces of each sentence, (N,). Arguments as in `sentence_hashes`."""
+    is_unknown = pieces == UNK
+    sums = numpy.concatenate([[0], numpy.cumsum(is_unknown)])
+    return numpy.diff(sums[starts])
+
+
+def has_many_unknown(
+    unknown: tuple[NDArray, NDArray],
+    lengths: tuple[NDArray, NDArray],
+    config: FilterConfig,
+) -> Mask:
+    """True on pairs with a larger share of unknown pieces than `max_unknown`, (N,).
+
+    unknown: numbers of unknown pieces of sources and targets; lengths: of all their pieces.
+    """
+    if config.unknown_of == "pair":
+        return sum(unknown) > config.max_unknown * sum(lengths)
+    exceeds = [
+        count > config.max_unknown * length for count, length in zip(unknown, lengths, strict=True)
+    ]
+    return exceeds[0] | exceeds[1]
 
 
 def in_other_language(lines: Sequence[str], language: str, limit: float) -> Mask:

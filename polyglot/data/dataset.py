@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy
+from numpy.typing import NDArray
 
 from polyglot.core.errors import DataError
 from polyglot.data.arrays import Indices, Lengths, Mask, PieceIds
@@ -16,8 +17,11 @@ from polyglot.data.cache import cached_dataset, fingerprint
 from polyglot.data.content_filters import (
     DUPLICATE,
     OTHER_LANGUAGE,
+    UNKNOWN_WORDS,
     Hashes,
+    count_unknown,
     duplicates,
+    has_many_unknown,
     pair_hashes,
     sentence_hashes,
     text_in_other_language,
@@ -196,6 +200,9 @@ class TaskDataset:
             limit = filters.max_other_language
             others = [corpus.in_other_language(self.task.pair, limit) for corpus in self._corpora]
             masks[OTHER_LANGUAGE] = numpy.concatenate(others)
+        if filters.max_unknown is not None:
+            unknown = [corpus.has_many_unknown(filters) for corpus in self._corpora]
+            masks[UNKNOWN_WORDS] = numpy.concatenate(unknown)
         return masks
 
 
@@ -234,6 +241,14 @@ class _TokenizedCorpus:
         if pair.is_copy:
             return other
         return other | text_in_other_language(self.text.target, pair.target, limit)
+
+    def has_many_unknown(self, filters: FilterConfig) -> Mask:
+        """True on pairs with too many unknown pieces, (N,)."""
+        return has_many_unknown(
+            (self.source.unknown_counts(), self.target.unknown_counts()),
+            (self.source.lengths, self.target.lengths),
+            filters,
+        )
 
 
 class TokenizedText:
@@ -282,6 +297,13 @@ class TokenizedText:
         for pieces, starts in zip(self._pieces, self._starts, strict=True):
             hashes.append(sentence_hashes(pieces, starts))
         return numpy.concatenate(hashes)
+
+    def unknown_counts(self) -> NDArray[numpy.int64]:
+        """Number of unknown pieces of each row, (N,)."""
+        counts = []
+        for pieces, starts in zip(self._pieces, self._starts, strict=True):
+            counts.append(count_unknown(pieces, starts))
+        return numpy.concatenate(counts)
 
     def __getitem__(self, row: int) -> PieceIds:
         chunk = int(numpy.searchsorted(self._first_rows, row, side="right")) - 1

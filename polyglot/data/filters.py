@@ -1,14 +1,15 @@
-"""Filters of sentence pairs: lengths, duplicates, language; dropped pairs are counted by reason."""
+"""Filters of sentence pairs: lengths, content; dropped pairs are counted by reason."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import numpy
 from pydantic import Field
 
 from polyglot.core.errors import DataError
-from polyglot.core.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.data.arrays import Lengths, Mask
 
 
@@ -33,6 +34,19 @@ class FilterConfig(ComponentConfig):
     """Leave out pairs with a side that py3langid identifies as another language with a larger
     probability than this; 0.5 suits most text. The default null identifies no languages."""
 
+    max_unknown: float | None = Field(default=None, ge=0, le=1)
+    """Leave out pairs with a larger share of pieces that are not in the vocabulary (`<unk>`), after
+    symbols: 0.1 and 0.3 in Choi et al. 2017. The default null keeps them."""
+
+    unknown_of: Literal["pair", "side"] = "pair"
+    """Share of `max_unknown`: of all pieces of the pair, or on each of its sides."""
+
+    def settings_without_effect(self) -> Iterator[UnusedSetting]:
+        yield from super().settings_without_effect()
+        if self.max_unknown is None:
+            reason = "no effect: needs a largest share in max_unknown"
+            yield UnusedSetting(("unknown_of",), ("max_unknown",), reason)
+
     @property
     def description(self) -> str:
         """Text that changes if the filters select other pairs."""
@@ -41,6 +55,8 @@ class FilterConfig(ComponentConfig):
             unused.add("remove_duplicates")
         if self.max_other_language is None:
             unused.add("max_other_language")
+        if self.max_unknown is None:
+            unused |= {"max_unknown", "unknown_of"}
         return self.model_dump_json(exclude=unused)
 
 

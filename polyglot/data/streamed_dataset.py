@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 import numpy
+from numpy.typing import NDArray
 
 from polyglot.core.errors import DataError, pluralize
 from polyglot.data.arrays import Lengths, Mask, PieceIds
@@ -15,6 +16,8 @@ from polyglot.data.cache import fingerprint
 from polyglot.data.content_filters import (
     DUPLICATE,
     OTHER_LANGUAGE,
+    UNKNOWN_WORDS,
+    has_many_unknown,
     in_other_language,
     repeated_pairs,
 )
@@ -25,6 +28,7 @@ from polyglot.data.filters import (
     dropped_suffix,
     nothing_left_message,
 )
+from polyglot.tasks.batch import UNK
 from polyglot.tasks.pairs import Task
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
@@ -248,6 +252,10 @@ class Pool:
             if not pair.is_copy:
                 other |= in_other_language(target_lines, pair.target, limit)
             masks[OTHER_LANGUAGE] = other
+        if filters.max_unknown is not None:
+            unknown = (_unknown_counts(sources), _unknown_counts(targets))
+            lengths = (_lengths(sources), _lengths(targets))
+            masks[UNKNOWN_WORDS] = has_many_unknown(unknown, lengths, filters)
         return masks
 
     def _next_rows(self, count: int) -> list[Row]:
@@ -264,3 +272,9 @@ def _encode(vocabulary: Vocabulary, lines: list[str]) -> list[PieceIds]:
 
 def _lengths(sentences: Sequence[PieceIds]) -> Lengths:
     return numpy.fromiter(map(len, sentences), dtype=numpy.int32, count=len(sentences))
+
+
+def _unknown_counts(sentences: Sequence[PieceIds]) -> NDArray[numpy.int64]:
+    """Numbers of unknown pieces, (N,)."""
+    counts = [numpy.count_nonzero(sentence == UNK) for sentence in sentences]
+    return numpy.array(counts, dtype=numpy.int64)

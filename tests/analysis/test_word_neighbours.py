@@ -18,6 +18,7 @@ from polyglot.analysis.word_neighbours import (
     neighbours,
     piece_of,
     principal_axes,
+    words_beside,
 )
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
@@ -111,6 +112,13 @@ def test_the_gate_of_a_context_is_that_of_the_model(
     gate = _gate(translator, "en", "encoder", piece, ("en", text))
     expected = record_result("en", text, ContextGate, "_gates_from_context")
     assert numpy.allclose(gate, expected, atol=1e-6)
+
+
+def test_words_next_to_the_word_along_an_axis() -> None:
+    """Four words are on the left of the word, and two on its right; three and two are shown."""
+    table = WordTable(torch.zeros(7, 1), list("wabcdef"), 0, [])
+    coordinates = numpy.array([0.0, -4.0, 0.5, -1.0, -3.0, 9.0, -2.0])
+    assert words_beside(table, range(1, 7), coordinates) == ["d", "f", "c", "(w)", "b", "e"]
 
 
 # Pages

@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyglot.analysis.predicted_words import count_correct, trace_to_source
+from polyglot.analysis.predicted_words import (
+    count_correct,
+    first_step_scores,
+    trace_to_source,
+)
 from polyglot.analysis.word_prediction import choose_pair, words_page
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import BOS
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.command_line import Program
 from tests.builders.runs import tiny_run, train
@@ -128,8 +133,33 @@ def test_without_a_predictor_there_are_translations_and_copies(tmp_path: Path) -
     translator = Translator.load(run, checkpoint="last")
     page = words_page(run, translator, GERMAN_ENGLISH, count=3)
     titles = [table.title for table in page.tables]
-    assert titles == ["Search with vocabulary selection", "Copied numbers, names and acronyms"]
+    assert titles == [
+        "Precision and recall of the most probable words",
+        "Search with vocabulary selection",
+        "Copied numbers, names and acronyms",
+    ]
+    assert page.tables[0].head[1:] == [
+        "first step of the decoder: precision",
+        "first step of the decoder: recall",
+    ]
     assert not page.pictures
+
+
+def test_words_of_the_first_step_are_those_after_bos(tmp_path: Path) -> None:
+    """Column baseNMT of Table 5: a run without word prediction predicts words too."""
+    run = tiny_run(tmp_path, training={"steps": 2})
+    train(run)
+    translator = Translator.load(run, checkpoint="last")
+    sentences = translator.sentences(["ein Hund", "zwei Katze singt"], "de")
+    memory = translator.encode_sources(sentences).memory
+    model = translator.model
+    with torch.inference_mode():
+        scores = first_step_scores(translator, memory, "en")
+        decoder = model.decoders["en"]
+        tokens = torch.full((2, 1), BOS)
+        states = decoder(tokens, torch.ones_like(tokens, dtype=torch.bool), memory)
+        expected = decoder.output(states)[:, 0]
+    torch.testing.assert_close(scores, expected, atol=1e-5, rtol=0)
 
 
 # Errors

@@ -110,6 +110,31 @@ def test_the_filters_keep_the_right_pairs(
 
 
 @both_ways
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"max_unknown": 0.3}, [0, 1]),
+        ({"max_unknown": 0.3, "unknown_of": "side"}, [0]),
+        ({"max_unknown": 0.1}, [0]),
+        ({}, [0, 1, 2]),
+    ],
+)
+def test_pairs_with_many_unknown_words_are_left_out(settings, kept, streaming, tmp_path):
+    """Shares of unknown words: 0, then 1 of 4 (half of the target), then 2 of 4."""
+    pairs = [("der Hund", "the dog"), ("der Hund", "the zebra"), ("der Esel", "the zebra")]
+    config = VocabularyConfig(type="word", size=100)
+    lines = {"de": ["der Hund"], "en": ["the dog"]}
+    vocabularies = {}
+    for language, text in lines.items():
+        vocabularies[language] = Vocabulary.train(text, config, language=language, seed=1)
+    corpus = write_pairs(tmp_path, pairs)
+    filters = FilterConfig(**settings)
+    found, dropped = kept_pairs(tmp_path, corpus, vocabularies, filters, streaming=streaming)
+    assert len(found) == len(kept)
+    assert dropped["unknown words"] == 3 - len(kept) if settings else "unknown words" not in dropped
+
+
+@both_ways
 def test_a_copy_is_filtered_by_its_sentences(streaming, tmp_path, vocabularies):
     corpus = write_pairs(tmp_path, PAIRS)
     filters = FilterConfig(remove_duplicates=True, max_other_language=0.5)
@@ -197,6 +222,7 @@ def test_the_description_of_old_settings_has_not_changed():
     assert FilterConfig().description == old
     assert FilterConfig(remove_duplicates=True).description != old
     assert FilterConfig(max_other_language=0.0).description != old
+    assert FilterConfig(max_unknown=0.1).description != old
 
 
 # Monolingual text

@@ -352,6 +352,14 @@ def preset_sizes() -> Iterator[tuple[str, str | None]]:
 
 
 PRESETS = list(preset_sizes())
+FIRST_SIZES = {name: size for name, size in reversed(PRESETS)}
+DRY_RUNS = []
+for preset, preset_size in PRESETS:
+    mark = () if preset_size == FIRST_SIZES[preset] else pytest.mark.slow
+    DRY_RUNS.append(pytest.param(preset, preset_size, marks=mark))
+"""Of a preset, `make test` has the dry run of the first size."""
+PARAMETERS: dict[str, int] = {}
+"""Number of parameters by what it depends on. Most systems of an experiment have equal models."""
 
 
 @cache
@@ -364,6 +372,15 @@ def vocabulary_sizes(config: Config) -> dict[str, int]:
     return {
         language: config.vocabulary.for_language(language).size for language in config.languages
     }
+
+
+def count_once(config: Config) -> int:
+    """Number of parameters; counted once for equal models."""
+    sizes = vocabulary_sizes(config)
+    key = repr((config.model, config.sharing, sorted(map(str, config.pairs)), sizes))
+    if key not in PARAMETERS:
+        PARAMETERS[key] = count_model_parameters(config, config.model, sizes)
+    return PARAMETERS[key]
 
 
 @pytest.mark.parametrize(("name", "size"), PRESETS)
@@ -385,7 +402,7 @@ def test_the_configurations_of_a_preset_are_reasonable(name: str, size: str | No
             pairs = match_pairs(config.validation.bleu_pairs, config.languages)
             assert set(pairs) <= set(config.pairs), "zero-shot pairs do not select a checkpoint"
         if run.seed == runs[0].seed:
-            parameters = count_model_parameters(config, config.model, vocabulary_sizes(config))
+            parameters = count_once(config)
             assert 1e6 < parameters < 4e8  # the largest is the big Transformer of wmt14_roles
 
 
@@ -403,7 +420,7 @@ def text_files(experiment: Experiment, config: Config) -> Iterator[Path]:
                 yield Path(data.folder, corpus.path.replace("{language}", language))
 
 
-@pytest.mark.parametrize(("name", "size"), PRESETS)
+@pytest.mark.parametrize(("name", "size"), DRY_RUNS)
 def test_a_dry_run_of_a_preset_has_no_errors(
     name: str, size: str | None, tmp_path: Path, monkeypatch, capsys
 ) -> None:
@@ -511,7 +528,11 @@ def preset_parameters(name: str, system: str, size: str) -> int:
         sizes[key] = settings.model_copy(update={"only": []})
     complete = experiment.model_copy(update={"sizes": sizes})
     settings = complete.at_size(size).systems[system]
-    config = load_config(settings.config, settings.set)
+    overrides = settings.set
+    if settings.separately:
+        source, target = settings.separately[0].split("-")
+        overrides = [text.replace("SOURCE-TARGET", f"{source}-{target}") for text in overrides]
+    config = load_config(settings.config, overrides)
     return count_model_parameters(config, config.model, vocabulary_sizes(config))
 
 

@@ -53,6 +53,17 @@ class Number(NamedTuple):
         whole = _ascii_digits("".join(self.groups))
         return f"{whole}.{_ascii_digits(self.decimals)}" if self.decimals else whole
 
+    @property
+    def possible_values(self) -> set[str]:
+        """The value, and the one with the mark in the other role: `10.000` may be 10 or 10 000."""
+        values = {self.value}
+        if len(self.groups) == 1 and len(self.groups[0]) <= 3 and len(self.decimals) == 3:
+            values.add(_ascii_digits(self.groups[0] + self.decimals))
+        if len(self.groups) == 2 and not self.decimals:
+            whole, rest = self.groups
+            values.add(f"{_ascii_digits(whole)}.{_ascii_digits(rest)}")
+        return values
+
     def written(self, language: str) -> str:
         """Text of the number in the format of a language."""
         marks = number_format(language)
@@ -79,6 +90,25 @@ def numbers(line: str, language: str) -> Iterator[Number]:
     for match in _pattern(own_format).finditer(line):
         whole, _, decimals = match.group().partition(decimal_marks[match.lastgroup])
         yield Number(match.start(), match.end(), tuple(re.findall(r"\d+", whole)), decimals)
+
+
+def spaced_numbers(line: str, *, only_sure: bool = False) -> Iterator[Number]:
+    """Iterate over the runs of digits that spaces divide into groups of three: `10 000`.
+
+    In a language that groups digits by another mark, they may also be several numbers.
+    only_sure: one number for sure, since a group after the first begins with 0.
+    """
+    for match in SPACED_NUMBER.finditer(line):
+        groups = tuple(match["whole"].split())
+        is_sure = any(group.startswith("0") for group in groups[1:])
+        if is_sure or not only_sure:
+            yield Number(match.start(), match.end(), groups, match["decimals"] or "")
+
+
+SPACED_NUMBER = re.compile(
+    rf"(?<!\d)(?<!\d[., {SPACES}])(?P<whole>\d{{1,3}}(?:[ {SPACES}]\d{{3}})+)"
+    rf"(?:[.,](?P<decimals>\d+))?(?![., {SPACES}]?\d)"
+)
 
 
 def _other_format(own_format: NumberFormat) -> NumberFormat:

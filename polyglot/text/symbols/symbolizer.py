@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.text.symbols.dictionary import Dictionary, DictionaryBuilder
-from polyglot.text.symbols.numbers import Number, numbers
+from polyglot.text.symbols.numbers import Number, numbers, spaced_numbers
 from polyglot.text.symbols.words import (
     Phrase,
     Word,
@@ -30,6 +30,11 @@ class SymbolsConfig(ComponentConfig):
     """Digits, with marks for grouping and decimals."""
     names: bool = True
     """Runs of capitalised words that are equal in both languages."""
+    grouping: Literal["language", "any"] = "language"
+    """Numbers that match: written in the usual formats of their languages, or also `any` number
+    with spaces, points or commas between groups of three digits (`10 000`, `10.000`, `10,000`), as
+    in Choi et al. 2017. Without its translation, digits between spaces are one number with `any` if
+    a group after the first begins with 0."""
     acronyms: bool = True
     """Words in capitals."""
     name_words: int = Field(2, ge=1, le=10)
@@ -127,7 +132,8 @@ class Symbolizer:
     @property
     def fingerprint(self) -> str:
         """Hash of settings and dictionary."""
-        content = f"{self.config.model_dump_json()}\n{self.dictionary.sha256}"
+        unused = {"grouping"} if self.config.grouping == "language" else set()  # older runs
+        content = f"{self.config.model_dump_json(exclude=unused)}\n{self.dictionary.sha256}"
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _numbered(self, matches: Iterable[Match]) -> Iterator[tuple[str, Match]]:
@@ -157,7 +163,10 @@ class Symbolizer:
             target_acronyms = _outside(acronyms(target_line), [name.target for name in names])
             yield from _matching_acronyms(source_acronyms, target_acronyms)
         if self.config.numbers:
-            yield from _matching_numbers(source_line, target_line, source, target)
+            if self.config.grouping == "any":
+                yield from _matching_grouped_numbers(source_line, target_line, source, target)
+            else:
+                yield from _matching_numbers(source_line, target_line, source, target)
 
     def _matching_names(
         self,
@@ -211,12 +220,22 @@ class Symbolizer:
             for word in _outside(acronyms(line), names):
                 yield Match("acronym", word, self.dictionary.acronym(word.text, source, target))
         if self.config.numbers:
-            for number in numbers(line, source):
+            for number in self._source_numbers(line, source):
                 if source == target:
                     text = line[number.start : number.end]
                 else:
                     text = number.written(target)
                 yield Match("number", number, text)
+
+    def _source_numbers(self, line: str, language: str) -> Iterator[Number]:
+        """Numbers of a line without its translation."""
+        spaced: list[Number] = []
+        if self.config.grouping == "any":
+            spaced = list(spaced_numbers(line, only_sure=True))
+            yield from spaced
+        for number in numbers(line, language):
+            if _is_free(number, spaced):
+                yield number
 
     def _is_source_name(self, phrase: Phrase, line: str, language: str) -> bool:
         """True for a known name, or several capitalised words inside a sentence."""
@@ -260,7 +279,41 @@ def _matching_numbers(
         yield Match("number", left, right)
 
 
-def _is_free(phrase: Phrase | Word, used: Iterable[Phrase]) -> bool:
+def _matching_grouped_numbers(
+    source_line: str,
+    target_line: str,
+    source: str,
+    target: str,
+) -> Iterator[Match]:
+    """Match numbers that may be equal, whatever stands between their groups of digits.
+
+    First those with spaces on either side, then all others that do not overlap them.
+    """
+    spaced_sources = list(spaced_numbers(source_line))
+    spaced_targets = list(spaced_numbers(target_line))
+    sources = list(numbers(source_line, source))
+    targets = list(numbers(target_line, target))
+    used_sources: list[Number] = []
+    used_targets: list[Number] = []
+    for lefts, rights in (
+        (spaced_sources, [*spaced_targets, *targets]),
+        (sources, spaced_targets),
+        (sources, targets),
+    ):
+        free_lefts = [number for number in lefts if _is_free(number, used_sources)]
+        free_rights = [number for number in rights if _is_free(number, used_targets)]
+        for left, right in _match_in_order(free_lefts, free_rights, _may_be_equal):
+            if _is_free(left, used_sources) and _is_free(right, used_targets):
+                used_sources.append(left)
+                used_targets.append(right)
+                yield Match("number", left, right)
+
+
+def _may_be_equal(left: Number, right: Number) -> bool:
+    return bool(left.possible_values & right.possible_values)
+
+
+def _is_free(phrase: Phrase | Word | Number, used: Iterable[Phrase | Number]) -> bool:
     """True if the phrase overlaps none of the used ones."""
     return all(phrase.end <= other.start or other.end <= phrase.start for other in used)
 

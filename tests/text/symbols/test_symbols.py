@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 
 import pytest
 from hypothesis import given, settings
@@ -164,6 +165,40 @@ def test_numbers_match_whatever_their_marks():
     assert other.rules["⟨number1⟩"] == "12.158"
     one, _ = BARE.pair("Two and 2", "Zwei und 3", "en", "de")
     assert one.rules == {}
+
+
+GROUPED = Symbolizer(SymbolsConfig(grouping="any"))
+GROUPINGS = ["10 000", "10.000", "10,000", "10000", "10\u00a0000"]
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("de", "fr"), ("fr", "en")])
+def test_grouped_numbers_match_whatever_stands_between_the_groups(languages):
+    for left in GROUPINGS:
+        for right in GROUPINGS:
+            one, other = GROUPED.pair(f"about {left} cats", f"{right} Katzen", *languages)
+            assert one.text == "about ⟨number1⟩ cats", (left, right)
+            assert other.rules == {"⟨number1⟩": right}
+
+
+def test_digits_between_spaces_are_several_numbers_if_the_other_side_has_several():
+    one, other = GROUPED.pair("rooms 12 345 and 10 000", "Zimmer 345 und 12, 10.000", "en", "de")
+    assert one.text == "rooms ⟨number1⟩ ⟨number2⟩ and ⟨number3⟩"
+    assert other.rules == {"⟨number1⟩": "12", "⟨number2⟩": "345", "⟨number3⟩": "10.000"}
+
+
+def test_digits_between_spaces_without_their_translation():
+    assert GROUPED.line("10 000 cats", "en", "de").rules == {"⟨number1⟩": "10.000"}
+    assert list(GROUPED.line("rooms 12 345", "en", "de").rules.values()) == ["12", "345"]
+    assert list(GROUPED.line("in 2010 300 cats", "en", "de").rules.values()) == ["2010", "300"]
+
+
+def test_runs_without_the_setting_keep_their_fingerprint():
+    """Their texts are cached, and their checkpoints name the texts by it."""
+    stored = '{"numbers":true,"names":true,"acronyms":true,"name_words":2,"most":9}'
+    content = f"{stored}\n{Dictionary().sha256}"
+    expected = hashlib.sha256(content.encode()).hexdigest()
+    assert Symbolizer(SymbolsConfig()).fingerprint == expected
+    assert GROUPED.fingerprint != expected
 
 
 def test_a_single_acronym_left_on_each_side_matches():
