@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -75,8 +76,8 @@ def _language_problems(config: Config) -> Iterator[Problem]:
 
 
 def _repeated_languages(config: Config) -> list[str]:
-    languages = config.languages
-    return sorted({language for language in languages if languages.count(language) > 1})
+    counts = Counter(config.languages)
+    return sorted(language for language, count in counts.items() if count > 1)
 
 
 # Schedule and pairs

@@ -94,6 +94,9 @@ class CheckpointConfig(ComponentConfig):
     """Number of newest checkpoints to keep; the best one is kept too."""
 
 
+MOST_LANGUAGES = 2000
+"""More than any corpus has; all pairs of them are four million."""
+
 LENGTH_KEYS = ("steps", "epochs")
 """Keys of `training` that give the length of a run; a user sets exactly one of them."""
 
@@ -170,7 +173,7 @@ Initial = Annotated[InitialConfig, BeforeValidator(_expand_run)]
 class Config(ComponentConfig):
     """Configuration of one run."""
 
-    languages: list[str] = Field(min_length=1)
+    languages: list[str] = Field(min_length=1, max_length=MOST_LANGUAGES)
     """Language codes, such as `de` or `zh_Hans`."""
     seed: int = Field(1, ge=0, lt=2**64)
     """Seed of all random numbers."""

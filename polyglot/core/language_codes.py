@@ -130,9 +130,13 @@ def is_same_language(first: str, second: str) -> bool:
 
 def repeated_languages(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Iterate over the pairs of different names that are spellings of one language."""
-    for first, second in combinations(dict.fromkeys(names), 2):
-        if is_same_language(first, second):
-            yield first, second
+    candidates: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        candidates.setdefault(_without_script(parse_language(name)), []).append(name)
+    for group in candidates.values():
+        for first, second in combinations(group, 2):
+            if is_same_language(first, second):
+                yield first, second
 
 
 def find_language(name: str, languages: Sequence[str]) -> str | None:
