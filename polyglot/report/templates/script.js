@@ -305,7 +305,7 @@ function startMatrix() {
       const cells = row.map((entry, column) => makeCell(entry, selected, rowNumber, column));
       return make("tr", {}, make("th", { scope: "row" }, languages[rowNumber]), ...cells);
     });
-    const heads = ["from ↓ into →", ...languages].map((title) => make("th", { scope: "col" }, title));
+    const heads = ["from ↓ into →", ...languages].map((title) => make("th", { scope: "col" }, title));
     const caption =
       selected.title + ", " + view.selectedOptions[0].textContent +
       (selected.lowerIsBetter ? "; lower is better" : "") + " · " + evaluation.name + ", " + evaluation.title;
