@@ -97,10 +97,12 @@ def parse_json_line(path: Path, number: int, line: str) -> object:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; "
-            "every line is one object"
-        ) from None
+        reason = f"{error.msg} at character {error.pos + 1}"
+    except RecursionError:
+        reason = "nested too deeply"
+    except ValueError:
+        reason = "a number has too many digits"
+    raise DataError(f"{path}, line {number}: no JSON: {reason}; every line is one object")
 
 
 def without_blank_end(blocks: LineBlocks) -> LineBlocks:

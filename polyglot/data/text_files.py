@@ -194,7 +194,7 @@ def _cut_at_newlines(blocks: Iterator[bytes], *, place: str) -> Iterator[bytes]:
 
     Raises DataError for a line that is longer than the limit, before it fills the memory.
     """
-    limit = size_limit("POLYGLOT_LINE_MIB", default=LINE_LIMIT, unit="MiB")
+    limit = line_limit()
     lines_before = 0
     rest: list[bytes] = []
     rest_size = 0
@@ -215,6 +215,14 @@ def _cut_at_newlines(blocks: Iterator[bytes], *, place: str) -> Iterator[bytes]:
     last_line = b"".join(rest)
     if last_line:
         yield last_line
+
+
+def line_limit() -> int:
+    """Largest number of bytes of a line or of a text in a table.
+
+    Raises DataError for a wrong value of POLYGLOT_LINE_MIB.
+    """
+    return size_limit("POLYGLOT_LINE_MIB", default=LINE_LIMIT, unit="MiB")
 
 
 def _check_line_lengths(lines: bytes, limit: int, *, place: str, lines_before: int) -> None:

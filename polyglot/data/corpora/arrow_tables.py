@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
 from polyglot.data.columns import possible_columns
+from polyglot.data.text_files import line_limit
 
 if TYPE_CHECKING:
     import pyarrow
@@ -97,6 +98,13 @@ def _single_lines(values: pyarrow.ChunkedArray, *, place: str) -> pyarrow.Chunke
     except pyarrow.ArrowInvalid as error:
         raise DataError(f"{place} is damaged: {error}") from None
 
+    longest = compute.max(compute.binary_length(values.cast(pyarrow.large_string()))).as_py()
+    limit = line_limit()
+    if longest is not None and longest > limit:
+        raise DataError(
+            f"{place} has a text of {longest / 2**20:.0f} MiB, longer than {limit / 2**20:g} MiB; "
+            "a text is one sentence. POLYGLOT_LINE_MIB sets another limit"
+        )
     return compute.replace_substring_regex(
         values.cast(pyarrow.string()),
         pattern=r"[\r\n]+",
