@@ -40,54 +40,42 @@ def config_with_language(
     Raises ConfigError with every problem.
     """
     before = run.config
-    _check_arguments(
-        run,
-        language,
-        partners=partners,
-        free=free,
-    )
+    _check_arguments(run, language, partners=partners, free=free)
     values = before.model_dump()
     trained_partners = list(partners) or before.languages
-    copies = bool(before.schedule.copies)
     if data_file is not None:
         data = LanguageData.load(data_file)
         text = LanguageText(data, language, before.languages)
+        copies = bool(before.schedule.copies)
         _check_text_of_file(text, data_file, overrides, partners=partners, copies=copies)
         trained_partners = list(partners) or text.partners
         values["data"] = data.values(before.data.filter)
-        values["validation"] |= _validation(
-            before,
-            text,
-            trained_partners,
-        )
+        values["validation"] |= _validation(before, text, trained_partners)
 
-    frozen = [name for name in before.components if not _matches_any(name, free)]
-    start = {"run": str(run.path), "checkpoint": checkpoint}
-    values |= {
-        "languages": [*before.languages, language],
-        "run": None,
-        "schedule": values["schedule"]
-        | _new_tasks(
-            before,
-            language,
-            trained_partners,
-        ),
-        "sharing": _without_new_language(
-            values["sharing"],
-            before.languages,
-        ),
-        "freeze": frozen,
-        "initialize": {name: dict(start) for name in before.components},
-        "trained_before": [str(pair) for pair in before.pairs],
-    }
+    values["languages"] = [*before.languages, language]
+    values["run"] = None
+    values["schedule"] |= _new_tasks(before, language, trained_partners)
+    values["sharing"] = _without_new_language(values["sharing"], before.languages)
+    values |= _start_from_run(run, checkpoint, free)
     if before.training.epochs is not None:
-        values["training"]["steps"] = None  # another one, for the text of the new language
+        values["training"]["steps"] = None  # computed again, from the text of the new language
     return configure(
         values,
         overrides,
         run=f"{run.path}-{language}",
         where=f"{run.path} with {language}",
     )
+
+
+def _start_from_run(run: Run, checkpoint: str, free: Sequence[str]) -> dict[str, Any]:
+    """Settings that start every component from a checkpoint of the run, and freeze most of them."""
+    components = run.config.components
+    start = {"run": str(run.path), "checkpoint": checkpoint}
+    return {
+        "initialize": {name: dict(start) for name in components},
+        "freeze": [name for name in components if not _matches_any(name, free)],
+        "trained_before": [str(pair) for pair in run.config.pairs],
+    }
 
 
 def _check_text_of_file(
@@ -122,10 +110,7 @@ def check_text(config: Config, language: str) -> None:
         return
     problems = corpora.check([language]) or [f"data.train: no text in {language}"]
     hint = "name its text with --data FILE.yaml, or add it with data.train+=…"
-    raise ConfigError(
-        [*problems, hint],
-        where=f"text in {language}",
-    )
+    raise ConfigError([*problems, hint], where=f"text in {language}")
 
 
 def _check_arguments(
@@ -143,21 +128,13 @@ def _check_arguments(
             raise ConfigError(f"{run.path}: has {language} already, with the code {known}")
     for partner in partners:
         if partner not in languages:
-            message = unknown_name(
-                "language",
-                partner,
-                languages,
-            )
+            message = unknown_name("language", partner, languages)
             raise ConfigError(f"{run.path}: {message}")
 
     components = run.config.components
     for pattern in free:
         if not any(fnmatchcase(name, pattern) for name in components):
-            message = unknown_name(
-                "component",
-                pattern,
-                components,
-            )
+            message = unknown_name("component", pattern, components)
             raise ConfigError(f"{run.path}: {message}")
 
 
@@ -189,11 +166,8 @@ def _validation(before: Config, text: LanguageText, partners: Sequence[str]) -> 
     if not before.validation.bleu_pairs:
         return {}
     bleu_pairs = []
-    for pattern in _new_tasks(
-        before,
-        text.language,
-        partners,
-    )["pairs"]:
+    new_tasks = _new_tasks(before, text.language, partners)
+    for pattern in new_tasks["pairs"]:
         if LanguagePair.parse(pattern) in text.pairs("valid"):
             bleu_pairs.append(pattern)
     if not bleu_pairs:
