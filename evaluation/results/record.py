@@ -147,6 +147,13 @@ class Result:
         cell = directions[direction]
         return format_score(cell["scores"][self.main_metric], cell["kind"])
 
+    def spread_mean(self, system: str, direction: str) -> float | None:
+        """Mean score of one direction over the seeds; None without one."""
+        directions = self.values["systems"].get(system, {}).get("directions", {})
+        if direction not in directions:
+            return None
+        return directions[direction]["scores"][self.main_metric]["mean"]
+
     def mean_of(self, system: str, kind: str) -> str:
         """Mean score of one kind of directions; – without one."""
         means = self.values["systems"][system]["kinds"][self.main_metric]
@@ -296,7 +303,8 @@ def _differences_table(experiment: Experiment, results: Sequence[Result]) -> str
         for direction in directions:
             scores = [_paper_score(experiment, name, direction)]
             for result in results:
-                difference = _our_difference(result, name, direction)
+                baseline = experiment.baseline_of(name)
+                difference = _our_difference(result, name, direction, baseline)
                 scores.append(f"{result.score(name, direction)}{difference}")
             if any(score != NO_VALUE for score in scores):
                 rows.append([name, direction, experiment.baseline_of(name) or "", *scores])
@@ -328,14 +336,25 @@ def _our_difference(
     result: Result,
     system: str,
     direction: str,
+    baseline: str | None,
 ) -> str:
-    """Our difference from the baseline, with its significance; empty without one."""
+    """Our difference from the baseline, with its significance; empty without one.
+
+    An older result may have been compared with another system. Then the difference is that of the
+    means, without a test.
+    """
     for claim in result.values["claims"]:
-        if claim["system"] == system and claim["direction"] == direction:
+        is_same = claim["system"] == system and claim["direction"] == direction
+        if is_same and claim.get("beside", baseline) == baseline:
             is_significant = claim["p"] is not None and claim["p"] < SIGNIFICANCE_LEVEL
             mark = "\\*" if is_significant else ""
             return f" ({claim['ours']:+.2f}{mark})"
-    return ""
+
+    ours = result.spread_mean(system, direction)
+    other = result.spread_mean(baseline, direction) if baseline else None
+    if ours is None or other is None:
+        return ""
+    return f" ({ours - other:+.2f}, not tested)"
 
 
 def _means_table(result: Result) -> str:

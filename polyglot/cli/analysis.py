@@ -98,7 +98,8 @@ SentenceCount = Annotated[
         "--sentences",
         min=1,
         metavar="N",
-        help="roles, graph, words: use the first N sentences of the test text.",
+        help="roles, graph, words: use the first N sentences of the test text; roles: of the "
+        "validation text.",
     ),
 ]
 SettingsFile = Annotated[

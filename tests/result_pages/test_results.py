@@ -346,3 +346,31 @@ def test_a_test_of_the_first_seeds_has_a_note(script, runs, test, has_note):
     kinds = {"bleu": {"supervised": {"count": runs}}}
     set_values(result, {"test": test, "systems": {"first": {"kinds": kinds}}})
     assert ("first seed of each" in result.mark_note) == has_note
+
+
+@pytest.mark.parametrize(
+    ("baseline", "difference"),
+    [
+        ("Transformer", " (+2.13\\*)"),
+        ("matched", " (-0.76, not tested)"),
+        ("other", ""),
+        (None, ""),
+    ],
+)
+def test_a_difference_is_from_the_baseline_of_the_experiment(script, baseline, difference):
+    """An older result was compared with the Transformer; the experiment now has another."""
+    scores = {"Transformer": 28.01, "matched": 30.90, "RIL": 30.14}
+    systems = {}
+    for name, score in scores.items():
+        cell = {"scores": {"bleu": {"mean": score}}, "kind": "supervised"}
+        systems[name] = {"directions": {"de-en": cell}}
+    claim = {
+        "system": "RIL",
+        "direction": "de-en",
+        "beside": "Transformer",
+        "ours": 2.13,
+        "p": 0.01,
+    }
+    result = script["Result"]("mine", "cpu")
+    set_values(result, {"systems": systems, "claims": [claim], "measure": "bleu"})
+    assert script["_our_difference"](result, "RIL", "de-en", baseline) == difference
