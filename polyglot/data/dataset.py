@@ -387,6 +387,8 @@ def _repeat_by_weight(rows: Rows, weight: float, *, seed: int) -> Rows:
 
     The result is sorted by row.
     """
+    if weight == 1:
+        return rows
     times, rest = divmod(weight, 1)
     order = numpy.random.default_rng(seed).permutation(len(rows))
     drawn = order[: round(rest * len(rows))]

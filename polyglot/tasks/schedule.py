@@ -277,8 +277,10 @@ def _unscheduled_pairs(
 
 
 def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair]) -> list[Problem]:
-    scheduled = list(map(str, pairs))
     weights = getattr(config, "weights", {})
+    if not weights:
+        return []
+    scheduled = list(map(str, pairs))
     names = [name for name in weights if name not in scheduled]
     if not names:
         return []

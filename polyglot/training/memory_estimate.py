@@ -16,6 +16,7 @@ from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.distributed.variables import accelerate_state
 from polyglot.model.translation_model import TranslationModel
+from polyglot.tasks.pairs import Task
 from polyglot.tasks.sharing import component_names
 
 MEBIBYTE = 2**20
@@ -85,23 +86,47 @@ def activation_memory(config: Config, datasets: Mapping[str, TaskDataset | Strea
     About 16 state vectors for each layer and position of the largest batch (padded tokens) in the
     first epoch. Streamed text is estimated from its first sentences.
     """
-    largest = 0
+    limits = {}
+    state_sizes = {}
     for name, dataset in datasets.items():
-        source_model = config.model.for_language(dataset.task.source)
-        target_model = config.model.for_language(dataset.task.target)
-        encoder_size = _total_size(source_model.encoder)
-        decoder_size = _total_size(target_model.decoder)
-        total_layer_size = encoder_size + decoder_size
-        embedding_size = max(source_model.embedding.size, target_model.embedding.size)
-        positions = _largest_batch(config, name, dataset)
-        largest = max(largest, positions * (total_layer_size + embedding_size))
+        state_sizes[name] = _state_size(config, dataset.task)
+        limits[name] = state_sizes[name] * _largest_possible_batch(config, dataset)
 
+    # The batches of the tasks that may need most are enough: there may be thousands of others.
+    largest = 0
+    for name in sorted(limits, key=limits.__getitem__, reverse=True):
+        if limits[name] <= largest:
+            break
+        positions = _largest_batch(config, name, datasets[name])
+        largest = max(largest, positions * state_sizes[name])
     return BYTES_PER_NUMBER * STATES_PER_LAYER * largest
+
+
+def _state_size(config: Config, task: Task) -> int:
+    """Sizes of the states of all layers of a task and of its larger embedding."""
+    source_model = config.model.for_language(task.source)
+    target_model = config.model.for_language(task.target)
+    encoder_size = _total_size(source_model.encoder)
+    decoder_size = _total_size(target_model.decoder)
+    embedding_size = max(source_model.embedding.size, target_model.embedding.size)
+    return encoder_size + decoder_size + embedding_size
 
 
 def _total_size(component: ComponentConfig) -> int:
     """Sum of the state sizes of all layers."""
     return getattr(component, "layers", 1) * component.size
+
+
+def _largest_possible_batch(config: Config, dataset: TaskDataset | StreamedDataset) -> int:
+    """Upper limit of the padded tokens of a batch, without cutting the batches."""
+    widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
+    if not len(widths):
+        return 0
+    widest = int(widths.max())
+    batching = config.batching
+    if batching.by == "sentences":
+        return min(batching.size, len(widths)) * widest
+    return min(len(widths) * widest, max(batching.size, widest))
 
 
 def _largest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDataset) -> int:

@@ -112,3 +112,16 @@ def test_gradients_are_those_of_the_tasks_of_an_update(tasks_per_update, tmp_pat
     memory = memory_estimate.parameter_memory(config, counts, tasks_with_gradients=tasks_per_update)
     components = min(3 * tasks_per_update, len(config.components))
     assert memory["gradients"] == 4 * 10 * components
+
+
+@pytest.mark.parametrize("batching", [{"size": 7}, {"by": "tokens", "size": 30}])
+def test_no_batch_is_larger_than_the_limit(batching, tmp_path):
+    plan = plan_training(load_config(write_config(tmp_path, batching=batching)))
+    sizes = []
+    for name, dataset in plan.datasets.items():
+        size = memory_estimate._largest_batch(plan.config, name, dataset)
+        assert size <= memory_estimate._largest_possible_batch(plan.config, dataset)
+        sizes.append(size)
+    states = 16 + 16 + 12
+    expected = 4 * memory_estimate.STATES_PER_LAYER * states * max(sizes)
+    assert memory_estimate.activation_memory(plan.config, plan.datasets) == expected

@@ -247,7 +247,7 @@ class TableFile(TableCorpus):
             return self.paths[0]
         return self.folder / self.config.path
 
-    @property
+    @cached_property
     def name(self) -> str:
         return str(self.folder / self.config.path)
 
