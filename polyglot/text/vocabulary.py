@@ -48,7 +48,7 @@ class VocabularyConfig(ComponentConfig):
     byte_fallback: bool = True
     """Write unknown characters as bytes, not as `<unk>`; 256 pieces, `unigram` and `bpe` only."""
 
-    character_coverage: float = Field(default=1.0, gt=0, le=1)
+    character_coverage: float = Field(default=1.0, ge=0.98, le=1)
     """Share of the characters with a piece; 0.9995 is usual for Chinese and Japanese."""
 
     sentences: int = Field(default=2_000_000, ge=0, le=1_000_000_000)
