@@ -1,13 +1,16 @@
 # make quickstart   train the embedded example and draw its translation matrix
 # make test         the tests
 # make test-slow    the tests with the mark `slow`, which `make test` leaves out
+# make torture      kills, damage, full disks, races, hostile input: one table after one to two hours;
+#                   make torture-short: a quarter of the trials
 # make test-opennmt the tests of OpenNMT-py's components; `make test` skips them without OpenNMT-py
 PYTHON ?= python3
 VENV ?= .venv
 polyglot := $(VENV)/bin/polyglot
-pytest := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto
+# Compiled files are kept, which saves seconds in each process.
+pytest := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -n auto
 
-.PHONY: quickstart test test-slow test-opennmt install
+.PHONY: quickstart test test-slow torture torture-short test-opennmt install
 .DELETE_ON_ERROR:
 
 install: $(VENV)/.installed
@@ -25,13 +28,19 @@ quickstart: $(VENV)/.installed
 	if [ -d runs/phrasebook ]; then $(polyglot) train runs/phrasebook --resume; else $(polyglot) train phrasebook; fi
 	$(polyglot) evaluate runs/phrasebook
 
-# The tests of a file run on one worker, because they share runs. The files keep their order, so that
-# the last ones are not the ones that take longest.
+# The tests of a file run on one worker, because they share runs. The files keep the order of
+# tests/conftest.py, which begins with those that take longest.
 test: $(VENV)/.installed
 	$(pytest) --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.installed
-	$(pytest) --dist loadfile -m slow
+	$(pytest) --dist loadfile --no-loadscope-reorder -m slow
+
+torture: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m tests.torture
+
+torture-short: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m tests.torture --share 0.25
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"

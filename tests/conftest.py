@@ -40,6 +40,21 @@ os.fsync = lambda descriptor: None
 ROOT = Path(__file__).parent.parent
 
 
+LONGEST_FOLDERS = ("training", "experiments", "docs", "cli", "evaluation")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the folders that take longest, so that no worker ends long after the others."""
+
+    def position(item: pytest.Item) -> int:
+        for number, folder in enumerate(LONGEST_FOLDERS):
+            if f"tests/{folder}/" in item.nodeid:
+                return number
+        return len(LONGEST_FOLDERS)
+
+    items.sort(key=position)
+
+
 def pytest_collection_finish() -> None:
     """Exempt libraries and collected tests, which are never freed, from garbage collection."""
     gc.collect()
