@@ -59,7 +59,11 @@ def test_large_pages_unless_the_user_sets_the_variable(variables, setting):
 
 
 @pytest.mark.parametrize(
-    ("variables", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)]
+    ("variables", "grows"),
+    [
+        ({}, False),
+        pytest.param(dict.fromkeys(SHAPE_CACHES, "1024"), True, marks=pytest.mark.slow),
+    ],
 )
 def test_memory_does_not_grow_with_the_number_of_shapes_by_default(variables, grows):
     done = run_python(MULTIPLY_MANY_SHAPES, without=SHAPE_CACHES, variables=variables)
