@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.core.errors import ConfigError, abbreviate, pluralize
 from polyglot.core.file_checks import INTACT, FileCheck
+from polyglot.core.tables import FoldedTable
 
 DAMAGE_FOUND = 1
 """Exit code if a file is damaged, missing or changed."""
@@ -64,7 +64,13 @@ def check(
         problems = [result for result in results if result.is_problem]
         has_problem = has_problem or bool(problems)
         if as_json:
-            reports.append(_report(path, kind, results))
+            reports.append(
+                _report(
+                    path,
+                    kind,
+                    results,
+                )
+            )
         else:
             _print_results(path, results)
     if as_json:
@@ -127,12 +133,25 @@ def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
     """Print one line for each part, then every problem and what can be done."""
     parts: dict[str, list[FileCheck]] = {}
     for result in results:
-        parts.setdefault(_part_of(path, result.path), []).append(result)
-    table = Table(title=Text(str(path), style="bold"), title_justify="left", box=None)
-    for heading in ("part", "files", "state", "belongs to"):
-        table.add_column(heading, justify="right" if heading == "files" else "left")
+        parts.setdefault(
+            _part_of(path, result.path),
+            [],
+        ).append(result)
+    table = FoldedTable(
+        "part",
+        "files",
+        "state",
+        "belongs to",
+        title=str(path),
+        text_columns={"state", "belongs to"},
+    )
     for part, members in parts.items():
-        table.add_row(Text(part), str(len(members)), _states(members), Text(_remarks(members)))
+        table.add_row(
+            part,
+            str(len(members)),
+            _states(members),
+            _remarks(members),
+        )
     screen.print(table)
 
     problems = [result for result in results if result.is_problem]

@@ -27,6 +27,10 @@ NARROW_TEXT = 24
 """Width to which text is wrapped, if all columns then fit."""
 
 
+Widths = Sequence[int]
+"""Width of each column."""
+
+
 class FoldedTable:
     """Table that a console of any width shows completely."""
 
@@ -97,7 +101,7 @@ class FoldedTable:
     def _block(
         self,
         console: Console,
-        widths: Sequence[int],
+        widths: Widths,
         columns: Sequence[int],
     ) -> Iterator[Text]:
         """Yield the lines of a block and a blank line."""
@@ -120,7 +124,7 @@ class FoldedTable:
         self,
         console: Console,
         row: Sequence[Text],
-        widths: Sequence[int],
+        widths: Widths,
         columns: Sequence[int],
     ) -> list[Text]:
         """Return the lines of a row; titles are at the bottom of their lines."""
@@ -196,7 +200,7 @@ class FoldedTable:
             widths.append(width)
         return widths
 
-    def _narrow_widths(self, natural: Sequence[int], shortest_title: int) -> list[int]:
+    def _narrow_widths(self, natural: Widths, shortest_title: int) -> list[int]:
         """Return the widths of the columns with wrapped titles and text.
 
         Titles are wrapped between words, and within words that are longer than `shortest_title`.
@@ -212,7 +216,7 @@ class FoldedTable:
             widths.append(width)
         return widths
 
-    def _block_widths(self, natural: Sequence[int], available: int) -> list[int]:
+    def _block_widths(self, natural: Widths, available: int) -> list[int]:
         """Return the widths of the columns so that each fits beside the names of the rows."""
         widest_number = 0
         for column in range(1, len(self.head)):
@@ -270,13 +274,13 @@ def _wrap(console: Console, text: Text, width: int) -> list[Text]:
     return list(text.wrap(console, max(1, width), overflow="fold"))
 
 
-def _total(widths: Sequence[int]) -> int:
+def _total(widths: Widths) -> int:
     """Width of a block with all these columns."""
     gaps = COLUMN_GAP * (len(widths) - 1)
     return sum(widths) + gaps
 
 
-def _widen(widths: Sequence[int], natural: Sequence[int], available: int) -> list[int]:
+def _widen(widths: Widths, natural: Widths, available: int) -> list[int]:
     """Divide the width that is left among the columns that are wrapped."""
     widened = list(widths)
     left = available - _total(widths)
@@ -293,7 +297,7 @@ def _widen(widths: Sequence[int], natural: Sequence[int], available: int) -> lis
     return widened
 
 
-def _fill_blocks(widths: Sequence[int], available: int) -> list[list[int]]:
+def _fill_blocks(widths: Widths, available: int) -> list[list[int]]:
     """Divide the columns into blocks of at most this width; each begins with the first column."""
     blocks = [[0]]
     remaining = available - widths[0]

@@ -14,7 +14,7 @@ from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
 from polyglot.inference.directions import check_direction
-from polyglot.inference.generation import generate_translations, search_hypotheses
+from polyglot.inference.generation import best_texts, generate_translations, search_hypotheses
 from polyglot.inference.origin import describe_directions, describe_origin
 from polyglot.inference.sentence_splitting import (
     SentenceSplitter,
@@ -151,17 +151,15 @@ class EnsembleTranslator:
         sentences: in the language `source`, or a mapping from languages to the same sentences in
         these languages. Other arguments and the result are those of `Translator.translate`.
         """
-        is_single = isinstance(sentences, str)
-        hypotheses = self.hypotheses(
-            [sentences] if is_single else sentences,
+        return best_texts(
+            self.hypotheses,
+            sentences,
             source=source,
             target=target,
             batch_size=batch_size,
             split_sentences=split_sentences,
             **search_settings,
         )
-        texts = [best.text for best, *_ in hypotheses]
-        return texts[0] if is_single else texts
 
     def hypotheses(
         self,

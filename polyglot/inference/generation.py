@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -28,6 +29,26 @@ USUAL_LENGTH = 128
 """Pieces of a sentence for which `MAX_HYPOTHESES` holds; fewer longer sentences are together."""
 MAX_SELECTED_WEIGHTS = 1 << 25
 """Numbers in the output layers of one batch if each sentence selects its words: 128 MiB."""
+
+
+def best_texts(
+    hypotheses: Callable[..., list[list[Translation]]],
+    sentences: Any,
+    **settings: Any,
+) -> list[str] | str:
+    """Return the best translation of each sentence, or of a single string.
+
+    hypotheses: function that returns the n best translations of each sentence.
+    """
+    is_single = isinstance(sentences, str)
+    if is_single:
+        sentences = [sentences]
+    texts = []
+    for best, *_ in hypotheses(sentences, **settings):
+        texts.append(best.text)
+    if is_single:
+        return texts[0]
+    return texts
 
 
 def generate_translations(

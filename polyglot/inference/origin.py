@@ -9,33 +9,42 @@ from torch import nn
 
 from polyglot.core.errors import abbreviate
 
+SHOWN_LANGUAGES = 12
+
 
 def describe_origin(description: Mapping[str, Any]) -> str:
     """Return `phrasebook, checkpoint best (step 4000)`; for a model without a run `a model`."""
-    origin = str(description.get("run", "a model"))
+    run = description.get("run", "a model")
+    origin = str(run)
     if "checkpoint" in description:
-        origin += f", checkpoint {description['checkpoint']}"
-    steps = description.get("steps") or []
+        checkpoint = description["checkpoint"]
+        origin += f", checkpoint {checkpoint}"
+    steps = description.get("steps")
     if steps:
         noun = "step" if len(steps) == 1 else "steps"
-        listed = ", ".join(map(str, steps))
+        listed = abbreviate(steps)
         origin += f" ({noun} {listed})"
     return origin
 
 
 def describe_directions(sources: Sequence[str], targets: Sequence[str]) -> str:
-    """Return `from de, en, fr into en, fr`, of many languages the first ones and their number."""
-    return f"from {_listed(sources)} into {_listed(targets)}"
+    """Return `from de, en, fr into en, fr`; of many languages their number and the first ones."""
+    listed_sources = _listed(sources)
+    listed_targets = _listed(targets)
+    return f"from {listed_sources} into {listed_targets}"
 
 
 def describe_parameters(model: nn.Module) -> str:
     """Return the number of parameters of a model."""
-    count = sum(parameter.numel() for parameter in model.parameters())
+    count = 0
+    for parameter in model.parameters():
+        count += parameter.numel()
     return f"{count:,} parameters"
 
 
 def _listed(languages: Sequence[str]) -> str:
-    listed = abbreviate(languages, shown=12)
-    if len(languages) > 12:
-        return f"{len(languages)} languages ({listed})"
+    listed = abbreviate(languages, shown=SHOWN_LANGUAGES)
+    count = len(languages)
+    if count > SHOWN_LANGUAGES:
+        return f"{count} languages ({listed})"
     return listed

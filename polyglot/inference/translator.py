@@ -21,6 +21,7 @@ from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
 from polyglot.inference.generation import (
     MAX_HYPOTHESES,
+    best_texts,
     generate_translations,
     search_batches,
     search_hypotheses,
@@ -182,17 +183,15 @@ class Translator(SentenceEncoder):
         several sentences (`hypotheses`). search_settings: fields of SearchConfig, such as `beam`
         or `length_penalty`, that replace those of the run.
         """
-        is_single = isinstance(sentences, str)
-        hypotheses = self.hypotheses(
-            [sentences] if is_single else sentences,
+        return best_texts(
+            self.hypotheses,
+            sentences,
             source=source,
             target=target,
             batch_size=batch_size,
             split_sentences=split_sentences,
             **search_settings,
         )
-        texts = [best.text for best, *_ in hypotheses]
-        return texts[0] if is_single else texts
 
     def hypotheses(
         self,

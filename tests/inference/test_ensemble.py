@@ -396,3 +396,24 @@ def test_evaluate_with_vocabulary_selection(runs, protocol, program):
     assert result.status == 0
     folder = first / "evaluation" / "few+select-3+select_by-shortlist"
     assert ScoreMatrix.load(folder).search["select"] == 3
+
+
+# Strings and paragraphs
+
+
+def test_one_string_and_paragraphs(runs, caplog):
+    ensemble = EnsembleTranslator.load(runs[:2])
+    first, second, *_ = (f"{line.capitalize()}." for line in text("de"))
+    parts = ensemble.translate([first, second], **DE_EN, batch_size=1)
+    assert ensemble.translate(first, **DE_EN) == parts[0]
+    lines = [f"{first} {second}", ""]
+    joined = ensemble.translate(lines, **DE_EN, split_sentences=True)
+    assert joined == [" ".join(filter(None, parts)), ""]
+    assert caplog.text == ""
+
+
+def test_paragraphs_in_several_languages_are_refused(runs):
+    ensemble = EnsembleTranslator.load(runs[:2])
+    sentences = {"de": ["x"], "fr": ["y"]}
+    with pytest.raises(ConfigError, match="split sentences: found 2 source languages"):
+        ensemble.translate(sentences, target="en", split_sentences=True)
