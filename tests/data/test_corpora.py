@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from polyglot.core.errors import DataError
 from polyglot.data import cache, text_files
 from polyglot.data.corpora import CORPORA, Corpora
+from polyglot.data.dataset_fingerprint import dataset_fingerprint
 from polyglot.tasks.pairs import LanguagePair
 
 DE = [
@@ -444,6 +445,39 @@ def test_a_file_that_may_not_be_read(folder, monkeypatch):
 def broken(folder, content, *, name="bad.de"):
     (folder / name).write_bytes(content)
     return corpora(folder, {"name": "text", "pairs": {"de-en": [name, "train.en"]}})
+
+
+def test_lines_divide_a_text(folder):
+    parts = {}
+    for lines in ([1, 2], [3, 5]):
+        text = {"name": "text", "path": "train.{language}", "lines": lines}
+        (parts[lines[0]],) = corpora(folder, text).parallel(pair("de-en"))
+    both_sides = (DE, EN)
+    first, second = parts[1], parts[3]
+    assert lines_of((first.source, first.target)) == tuple(side[:2] for side in both_sides)
+    assert lines_of((second.source, second.target)) == tuple(side[2:5] for side in both_sides)
+    assert (first.first_line, second.first_line) == (1, 3)
+    assert dataset_fingerprint(first.source) != dataset_fingerprint(second.source)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lines": [3, 2]}, r"lines \[3, 2\]: the first line is after the last one"),
+        ({"lines": [1, 2], "streaming": True}, "streamed files are read completely"),
+        ({"lines": [0, 2]}, "greater than or equal to 1"),
+    ],
+)
+def test_impossible_lines_are_refused(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        CORPORA.configure("text", path="train.{language}", **settings)
+
+
+def test_lines_behind_the_end_of_a_file(folder):
+    text = {"name": "text", "path": "train.{language}", "lines": [2, 6]}
+    message = "train.de has 5 lines, but lines names line 6; name an earlier last line"
+    with pytest.raises(DataError, match=message):
+        corpora(folder, text).parallel(pair("de-en"))
 
 
 def test_files_of_different_lengths(folder):

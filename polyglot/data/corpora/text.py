@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 MatchedFiles = Mapping[tuple[str, ...], Path]
 """Files of a pattern by the texts that its stars stand for."""
 
+Line = Annotated[int, Field(ge=1, le=10**12)]
+"""Number of a line, counted from 1."""
+
 FilePair = tuple[Path, Path]
 """Source and target file."""
 
@@ -55,6 +59,10 @@ class TextCorpus(Corpus):
         """Read the files during training instead of caching them. A name may then stand for several
         files, by a `*`: `part-*.{language}.gz`."""
 
+        lines: Annotated[list[Line], Field(min_length=2, max_length=2)] | None = None
+        """First and last line that are used, counted from 1: `[1, 9000]`, to divide one text into
+        training, validation and test text; null for all. Not for streamed files."""
+
         @model_validator(mode="after")
         def _check_names(self) -> TextCorpus.Config:
             if (self.path is None) == (self.pairs is None):
@@ -72,6 +80,10 @@ class TextCorpus(Corpus):
                         f"{name!r} names several files, which are streamed; "
                         "write streaming: true, or name each file"
                     )
+            if self.lines and self.lines[0] > self.lines[1]:
+                raise ValueError(f"lines {self.lines}: the first line is after the last one")
+            if self.lines and self.streaming:
+                raise ValueError("streamed files are read completely; leave out lines or streaming")
             return self
 
         @field_validator("pairs")
@@ -84,6 +96,10 @@ class TextCorpus(Corpus):
             if problems:
                 raise InvalidSettings(problems)
             return pairs
+
+        def text_settings(self, *, exclude: AbstractSet[str] = frozenset()) -> str:
+            unused = set() if self.lines else {"lines"}  # absent from the keys of older runs
+            return super().text_settings(exclude={*exclude, *unused})
 
         def file_names(self) -> list[str]:
             """All names of files and patterns in the settings."""
@@ -110,7 +126,7 @@ class TextCorpus(Corpus):
         """File of each language whose file does not exist."""
         self._unmatched: list[str] = []
         """Messages for patterns without a file, and for files without a file on the other side."""
-        self._text_of = cache(_file_text)
+        self._text_of = cache(self._lines_of_file)
         """Returns the text of a file: many pairs have the same one."""
         if config.pairs is None:
             self._find_multi_parallel_files()
@@ -248,6 +264,23 @@ class TextCorpus(Corpus):
                 f"but {target_file} has {len(target)}; line n of both must be one sentence pair"
             )
         return source, target
+
+    @property
+    def first_line(self) -> int:
+        return self.config.lines[0] if self.config.lines else 1
+
+    def _lines_of_file(self, path: Path) -> Dataset:
+        """Lines of a file that are used. Raises DataError if the file ends before them."""
+        text = _file_text(path)
+        if self.config.lines is None:
+            return text
+        first, last = self.config.lines
+        if last > len(text):
+            raise DataError(
+                f"{path} has {pluralize(len(text), 'line')}, but lines names line {last}; "
+                "name an earlier last line"
+            )
+        return text.select(range(first - 1, last))
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         if not self.is_streamed:
