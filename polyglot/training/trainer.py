@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,7 @@ class Trainer:
         streams: Streams,
         criterion: Criterion,
         accelerator: Accelerator,
-        validate: Callable[[], ValidationResult] | None,
+        validate: ValidationPass | None,
         processes: Processes = Processes(),
     ) -> None:
         """streams: by task name. validate: one validation pass; None without validation text."""
@@ -95,7 +95,7 @@ class Trainer:
             streams=streams,
             placement=placement,
             processes=processes,
-            validation_texts=validate.texts if isinstance(validate, ValidationPass) else None,
+            validation_texts=validate.texts if validate else None,
         )
         self.received_signal = 0
         """number of the signal that asked to stop, 0 if there was none"""
@@ -112,7 +112,10 @@ class Trainer:
     # The loop --------------------------------------------------------------------------------
 
     def train(self) -> None:
-        """Train until the last step, an early stop or a signal; each leaves a checkpoint."""
+        """Train until the last step, an early stop or a signal; each leaves a checkpoint.
+
+        The attribute `log` exists only meanwhile.
+        """
         self.model.train()
         self.exchange.create_process_groups()
         with self._open_log() as self.log, self._stop_on_signal():
@@ -131,6 +134,7 @@ class Trainer:
                 if self._is_due(self.settings.checkpoint.every):
                     self.save()
             self.save()
+        # Each process now reports the signal that any of them received.
         self.received_signal = self._stop_signal()
 
     def update(self) -> Tensor:
