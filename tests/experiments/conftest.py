@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.core.yaml import dump_yaml
+from polyglot.evaluation import significance
 from tests.builders.command_line import CONFIG, SMALL_PHRASEBOOK, SMALL_RUN, Program, write_text
 
 MINE = {
@@ -33,6 +34,17 @@ MINE = {
 
 TRAINED_RUNS: dict[str, Path] = {}
 """Folder of the run `runs/mine`, trained once for all tests of this process."""
+
+
+@pytest.fixture(autouse=True)
+def few_samples(few_resamples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let intervals and tests of significance draw 20 samples, to save time."""
+    test = significance._test
+
+    def test_with_few_samples(systems, measure, name, samples):
+        return test(systems, measure, name, samples or 20)
+
+    monkeypatch.setattr(significance, "_test", test_with_few_samples)
 
 
 @pytest.fixture
