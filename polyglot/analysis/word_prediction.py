@@ -60,11 +60,8 @@ def words_page(
         "sentences": len(sources),
         "vocabulary": vocabulary_size,
     }
-    word_sources = list(selectors)
-    if "prediction" not in selectors:
-        word_sources.append(FIRST_STEP)
     if sizes:
-        recall = _recall(translator, sources, references, pair, selectors=word_sources, sizes=sizes)
+        recall = _recall(translator, sources, references, pair, selectors=selectors, sizes=sizes)
         tables.append(recall_table(recall, sizes))
         values["precision and recall"] = _by_size(recall, sizes)
 
@@ -170,11 +167,14 @@ def _recall(
     selectors: Sequence[str],
     sizes: Sequence[int],
 ) -> dict[str, list[tuple[float, float]]]:
-    """Precision and recall for each size, by selector."""
+    """Precision and recall for each size, by source of words: selectors, or the first step."""
+    word_sources = list(selectors)
+    if "prediction" not in selectors:
+        word_sources.append(FIRST_STEP)
     sentences = translator.sentences(sources, pair.source)
     words = reference_words(translator, sources, references, pair)
     results = {}
-    for selector in selectors:
+    for selector in word_sources:
         results[selector] = precision_and_recall(
             translator,
             sentences,

@@ -64,7 +64,14 @@ class ComponentConfig(BaseModel):
 
     def settings_without_effect(self) -> Iterator[UnusedSetting]:
         """Yield the settings without effect beside the others, whether they are set or not."""
-        for name, (cause, values) in self.used_with.items():
+        yield from self.unused_beside(self.used_with)
+
+    def unused_beside(
+        self,
+        used_with: Mapping[str, tuple[str, tuple[Any, ...]]],
+    ) -> Iterator[UnusedSetting]:
+        """Yield the settings of a table like `used_with` whose other setting has another value."""
+        for name, (cause, values) in used_with.items():
             found = getattr(self, cause)
             if found not in values:
                 wanted = " or ".join(map(repr, values))

@@ -39,13 +39,22 @@ class OptionsConfig(ComponentConfig):
         return self
 
     def settings_without_effect(self) -> Iterator[UnusedSetting]:
-        """Yield the settings of encoder options that have an effect only in a decoder."""
+        """Yield the settings of options that have no effect on their side."""
         yield from super().settings_without_effect()
         for number, option in enumerate(self.encoder):
             place = ("encoder", number)
             for name in OPTIONS.get(option.type).decoder_settings:
                 reason = "no effect in an encoder, only in a decoder"
                 yield UnusedSetting((*place, name), place, reason)
+        for number, option in enumerate(self.decoder):
+            place = ("decoder", number)
+            used_with = OPTIONS.get(option.type).used_in_decoder_with
+            for setting in option.unused_beside(used_with):
+                yield UnusedSetting(
+                    (*place, *setting.path),
+                    (*place, *setting.cause),
+                    setting.reason,
+                )
 
     def _side_problems(self, side: str, *, wrong_place: str) -> Iterator[Problem]:
         """Yield repeated options, and options that only the other side can have."""

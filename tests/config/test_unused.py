@@ -47,6 +47,23 @@ REFUSED = [
         "found 'sinusoidal'; leave it out",
     ),
     (
+        {"model": {"options": {"encoder": [{"type": "roles", "target_context": "before_word"}]}}},
+        "model.options.encoder.0.target_context: no effect in an encoder, only in a decoder; "
+        "leave it out",
+    ),
+    (
+        {
+            "model": {
+                "options": {
+                    "encoder": [{"type": "context_gate", "hidden_size": 5}],
+                    "decoder": [{"type": "context_gate", "hidden_size": 5}],
+                }
+            }
+        },
+        "model.options.decoder.0.hidden_size: no effect: needs context 'network' or 'source', "
+        "found 'rows'; leave it out",
+    ),
+    (
         {"vocabulary": {"type": "word", "byte_fallback": False}},
         "vocabulary.byte_fallback: no effect: needs type 'unigram' or 'bpe', found 'word'; "
         "leave it out",

@@ -29,6 +29,8 @@ class Option(nn.Module):
     place: ClassVar[Place]
     decoder_settings: ClassVar[Sequence[str]] = ()
     """Settings that have an effect only in a decoder."""
+    used_in_decoder_with: ClassVar[Mapping[str, tuple[str, tuple[Any, ...]]]] = {}
+    """As `used_with` of the settings, but only in a decoder."""
 
     class Config(ComponentConfig):
         """Settings of the option."""

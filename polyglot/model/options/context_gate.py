@@ -30,10 +30,9 @@ class ContextGate(EmbeddingOption):
     """
 
     decoder_settings = ("context",)
+    used_in_decoder_with = {"hidden_size": ("context", ("network", "source"))}
 
     class Config(ComponentConfig):
-        used_with = {"hidden_size": ("context", ("network", "source"))}
-
         context: Literal["rows", "network", "source"] = "rows"
         """Context of the target side."""
         hidden_size: Size | None = None

@@ -36,18 +36,7 @@ class RoleTemperature(Decay):
 
 
 class RoleLayer(nn.Module):
-    """ẽ_t = Σ_i r_{t,i} U_i e_t + e_t with the roles r_t of a word in its context c_t.
-
-    Source: Weissenborn et al. 2018, "Contextualized role interaction for neural machine
-    translation", section 3. The assignment is one of
-
-    - dense: r_t = tanh(W c_t + b);
-    - softmax: r_t = softmax over i of u_i · r_t^dense;
-    - onehot: a one-hot draw from the softmax. In training it is relaxed with Gumbel noise; outside
-      training it is the most probable role.
-
-    e_t may be any sequence of vectors: embedded words, or states.
-    """
+    """Role interaction layer on any sequence of vectors e_t; `Roles` has the formulas."""
 
     class Config(ComponentConfig):
         used_with = {
