@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy
 import pytest
@@ -18,6 +21,7 @@ from polyglot.model.options import LatentGraph
 from polyglot.phrasebook import Token
 from polyglot.runs.run import Run
 from tests.analysis.conftest import RecordResult
+from tests.builders.command_line import Program
 
 WORDS = ["old", "men", "sleep", "."]
 TRUE_HEADS = [1, 2, -1, 2]
@@ -158,3 +162,21 @@ def test_the_page_of_several_runs_has_a_picture_of_each(run: Run, translator: Tr
     assert page.values["cnn"]["sentence_entropy"] == single["sentence_entropy"]
     english = graph_comparison_page({"a": loaded}, language="en", examples=examples, count=4)
     assert list(english.pictures) == ["a: The old farmer sleeps."]
+
+
+def test_the_command_compares_several_runs(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(run.path, other)
+    program = Program(monkeypatch, capsys)
+    result = program("analyse", other, run.path, "graph", "--sentences", "4")
+    assert result.status == 0, result.errors
+    assert "Latent graphs of several runs" in result.output
+    content = json.loads((other / "analysis/graphs/page.json").read_text(encoding="utf-8"))
+    assert len(content["pictures"]) == 2
+    refused = program("analyse", other, run.path, "roles")
+    assert "analyse: roles takes one run; found 2" in refused.errors
