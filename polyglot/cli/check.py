@@ -64,13 +64,7 @@ def check(
         problems = [result for result in results if result.is_problem]
         has_problem = has_problem or bool(problems)
         if as_json:
-            reports.append(
-                _report(
-                    path,
-                    kind,
-                    results,
-                )
-            )
+            reports.append(_report(path, kind, results))
         else:
             _print_results(path, results)
     if as_json:
@@ -133,10 +127,7 @@ def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
     """Print one line for each part, then every problem and what can be done."""
     parts: dict[str, list[FileCheck]] = {}
     for result in results:
-        parts.setdefault(
-            _part_of(path, result.path),
-            [],
-        ).append(result)
+        parts.setdefault(_part_of(path, result.path), []).append(result)
     table = FoldedTable(
         "part",
         "files",
@@ -146,12 +137,7 @@ def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
         text_columns={"state", "belongs to"},
     )
     for part, members in parts.items():
-        table.add_row(
-            part,
-            str(len(members)),
-            _states(members),
-            _remarks(members),
-        )
+        table.add_row(part, str(len(members)), _states(members), _remarks(members))
     screen.print(table)
 
     problems = [result for result in results if result.is_problem]

@@ -42,7 +42,7 @@ class StoredCell(BaseModel):
 
 
 class StoredMatrix(BaseModel):
-    """Content of `matrix.json`; `protocol` and `reference` have schemas of their own."""
+    """Content of `matrix.json`; `protocol` and `reference` are validated by their classes."""
 
     format: int
     languages: list[Text]

@@ -14,7 +14,7 @@ ADVICE = "remove it, or leave it: the next command that needs it writes it again
 
 
 def find_cache(path: Path) -> Path | None:
-    """Folder or file of cached tables at a path or below it; None if there is none."""
+    """Find the folder or file of cached tables at a path or below it; None without tables."""
     if path.is_file():
         return path if path.suffix == SUFFIX else None
     for folder in (path, path / FOLDER, path / "datasets" / FOLDER):

@@ -259,8 +259,12 @@ def _write_error(folder: Path, error: OSError) -> CheckpointError:
 
 
 def _read_lines(path: Path) -> list[str]:
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.parent.name}/{path.name} is not UTF-8") from None
     # Only \n ends a line; Unicode line separators are part of a sentence.
-    return path.read_bytes().decode().split("\n")[:-1]
+    return text.split("\n")[:-1]
 
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:

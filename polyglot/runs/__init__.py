@@ -3,6 +3,8 @@
 - `run`: paths, configuration and vocabularies of a run; `compatibility`: do checkpoints fit to it
 - `checkpoint`, `manifest`: write, read and choose checkpoints
 - `parameters`, `averaging`: use the parameters of checkpoints
+- `stored_settings`, `config_changes`: changes of `config.yaml`; `vocabulary_files`: checksums
+- `integrity`, `result_checks`: the state of every file
 - `steps`: steps that have a checkpoint
 - `export`, `add_language`: new runs from a run
 """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from polyglot.core.atomic_files import TEMPORARY_SUFFIX
-from polyglot.core.errors import CheckpointError, PolyglotError, abbreviate, pluralize
+from polyglot.core.errors import CheckpointError, PolyglotError, abbreviate
 from polyglot.core.file_checks import (
     CHANGED,
     DAMAGED,
@@ -20,15 +18,13 @@ from polyglot.core.file_checks import (
     is_regular_file,
 )
 from polyglot.core.file_locks import LOCK_FILE
-from polyglot.core.stored_json import CHECKSUM_KEY, read_json, verify_checksum
-from polyglot.core.stored_log import read_log_line
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs import checkpoint as checkpoints
-from polyglot.runs.averaging import parameters_digest
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.config_changes import changes_since, stored_settings
 from polyglot.runs.data_folder import start_folder
 from polyglot.runs.manifest import MANIFEST
+from polyglot.runs.result_checks import check_log, check_results, check_sha256
 from polyglot.runs.run import Run
 from polyglot.runs.steps import step_folder
 from polyglot.runs.stored_settings import SETTINGS_FILE, accept_hint, unaccepted_changes
@@ -39,8 +35,6 @@ from polyglot.runs.vocabulary_files import (
 )
 from polyglot.text.word_list import load_vocabulary
 
-BLOCK = 1 << 20
-LONGEST_LOG_LINE = 1 << 24
 COPY = "put it back from a copy of the run"
 
 
@@ -62,9 +56,9 @@ def check_run(path: Path) -> list[FileCheck]:
     results += _check_vocabularies(path, run)
     results += _check_shortlists(path)
     results += _check_checkpoints(path, run)
-    results += _check_log(path / "log.jsonl")
+    results += check_log(path / "log.jsonl")
     for name in ("evaluation", "analysis"):
-        results += _check_results(path, path / name)
+        results += check_results(path, path / name)
 
     checked = {result.path for result in results}
     results += _other_files(path, checked)
@@ -78,7 +72,12 @@ def _damaged_config(path: Path, message: str) -> FileCheck:
     advice = COPY
     if (path / SETTINGS_FILE).is_file():
         advice = f"{COPY}; {SETTINGS_FILE} has its values too"
-    return FileCheck(path / "config.yaml", DAMAGED, message, advice)
+    return FileCheck(
+        path / "config.yaml",
+        DAMAGED,
+        message,
+        advice,
+    )
 
 
 def _check_config(run: Run) -> Iterator[FileCheck]:
@@ -87,26 +86,50 @@ def _check_config(run: Run) -> Iterator[FileCheck]:
     try:
         stored = stored_settings(run.path)
     except CheckpointError as error:
-        yield FileCheck(settings_file, DAMAGED, str(error), f"{hint} writes it again")
-        yield FileCheck(run.config_file, UNCHECKED, f"{SETTINGS_FILE} is damaged")
+        yield FileCheck(
+            settings_file,
+            DAMAGED,
+            str(error),
+            f"{hint} writes it again",
+        )
+        yield FileCheck(
+            run.config_file,
+            UNCHECKED,
+            f"{SETTINGS_FILE} is damaged",
+        )
         return
 
     if stored is None:
         message = "the run is of an older version: a change cannot be noticed"
-        yield FileCheck(run.config_file, UNCHECKED, message, f"{hint} stores its values")
+        yield FileCheck(
+            run.config_file,
+            UNCHECKED,
+            message,
+            f"{hint} stores its values",
+        )
         return
     if settings_file.exists():
         yield FileCheck(settings_file, INTACT)
     else:
         message = "the values of the newest checkpoint were compared"
-        yield FileCheck(settings_file, MISSING, message, f"{hint} writes it again")
+        yield FileCheck(
+            settings_file,
+            MISSING,
+            message,
+            f"{hint} writes it again",
+        )
     changes = unaccepted_changes(stored, run.config)
     if not changes:
         yield FileCheck(run.config_file, INTACT)
         return
     message = f"was changed since the program wrote it: {abbreviate(changes, shown=20)}"
     advice = f"put the old values back, or accept the new ones with {hint}"
-    yield FileCheck(run.config_file, CHANGED, message, advice)
+    yield FileCheck(
+        run.config_file,
+        CHANGED,
+        message,
+        advice,
+    )
 
 
 def _check_start(run: Run | None) -> Iterator[FileCheck]:
@@ -114,7 +137,12 @@ def _check_start(run: Run | None) -> Iterator[FileCheck]:
         return
     if start_folder(run) is None:
         advice = "remove it: relative paths of text then start from the present folder"
-        yield FileCheck(run.start_file, DAMAGED, "it names no folder", advice)
+        yield FileCheck(
+            run.start_file,
+            DAMAGED,
+            "it names no folder",
+            advice,
+        )
     else:
         yield FileCheck(run.start_file, INTACT)
 
@@ -128,7 +156,12 @@ def _check_vocabularies(path: Path, run: Run | None) -> Iterator[FileCheck]:
         listed = read_checksums(folder)
     except CheckpointError as error:
         listed = {}
-        yield FileCheck(folder / CHECKSUMS_FILE, DAMAGED, str(error), COPY)
+        yield FileCheck(
+            folder / CHECKSUMS_FILE,
+            DAMAGED,
+            str(error),
+            COPY,
+        )
     else:
         if (folder / CHECKSUMS_FILE).exists():
             yield FileCheck(folder / CHECKSUMS_FILE, INTACT)
@@ -157,7 +190,12 @@ def _trained_languages(run: Run) -> list[str]:
 
 def _check_vocabulary(file: Path, *, is_listed: bool) -> FileCheck:
     if not file.exists():
-        return FileCheck(file, MISSING, "", COPY)
+        return FileCheck(
+            file,
+            MISSING,
+            "",
+            COPY,
+        )
     try:
         if not is_regular_file(file):
             raise CheckpointError(f"{file}: not a regular file")
@@ -165,7 +203,12 @@ def _check_vocabulary(file: Path, *, is_listed: bool) -> FileCheck:
         if file.suffix == ".model":
             load_vocabulary(file)
     except CheckpointError as error:
-        return FileCheck(file, DAMAGED, str(error), COPY)
+        return FileCheck(
+            file,
+            DAMAGED,
+            str(error),
+            COPY,
+        )
     return FileCheck(file, INTACT if is_listed else UNCHECKED)
 
 
@@ -175,7 +218,12 @@ def _check_shortlists(path: Path) -> Iterator[FileCheck]:
             Shortlist.load(file)
         except CheckpointError as error:
             advice = f"`polyglot shortlist {path} {file.stem}` writes it again"
-            yield FileCheck(file, DAMAGED, str(error), advice)
+            yield FileCheck(
+                file,
+                DAMAGED,
+                str(error),
+                advice,
+            )
         else:
             yield FileCheck(file, INTACT)
 
@@ -191,12 +239,26 @@ def _check_checkpoints(path: Path, run: Run | None) -> Iterator[FileCheck]:
     except CheckpointError as error:
         best = None
         advice = "remove it, and the newest checkpoint counts as the best"
-        yield FileCheck(folder / checkpoints.BEST, DAMAGED, str(error), advice)
+        yield FileCheck(
+            folder / checkpoints.BEST,
+            DAMAGED,
+            str(error),
+            advice,
+        )
     if best is not None:
-        yield FileCheck(folder / checkpoints.BEST, INTACT, f"step {best}")
+        yield FileCheck(
+            folder / checkpoints.BEST,
+            INTACT,
+            f"step {best}",
+        )
     if best is not None and best not in available:
         advice = f"{COPY}, or remove {checkpoints.BEST}, and the newest counts as the best"
-        yield FileCheck(step_folder(folder, best), MISSING, "it was the best", advice)
+        yield FileCheck(
+            step_folder(folder, best),
+            MISSING,
+            "it was the best",
+            advice,
+        )
     for step in available:
         yield from _check_checkpoint(step_folder(folder, step), run)
 
@@ -206,11 +268,20 @@ def _check_checkpoint(folder: Path, run: Run | None) -> Iterator[FileCheck]:
     try:
         checkpoint = Checkpoint.open(folder)
     except CheckpointError as error:
-        yield FileCheck(folder / MANIFEST, DAMAGED, str(error), advice)
+        yield FileCheck(
+            folder / MANIFEST,
+            DAMAGED,
+            str(error),
+            advice,
+        )
         return
     yield _check_origin(checkpoint, run, advice)
     for name, expected in sorted(checkpoint.manifest["files"].items()):
-        yield _check_sha256(folder / name, expected, advice)
+        yield check_sha256(
+            folder / name,
+            expected,
+            advice,
+        )
 
 
 def _check_origin(checkpoint: Checkpoint, run: Run | None, advice: str) -> FileCheck:
@@ -221,99 +292,24 @@ def _check_origin(checkpoint: Checkpoint, run: Run | None, advice: str) -> FileC
     try:
         run.check_compatible(checkpoint)
     except PolyglotError as error:
-        return FileCheck(manifest, CHANGED, str(error), advice)
+        return FileCheck(
+            manifest,
+            CHANGED,
+            str(error),
+            advice,
+        )
     changes = changes_since(checkpoint, run.config)
     message = ""
     if changes:
         message = f"written before these changes: {abbreviate(changes, shown=4)}"
-    return FileCheck(manifest, INTACT, message)
+    return FileCheck(
+        manifest,
+        INTACT,
+        message,
+    )
 
 
-def _check_sha256(path: Path, expected: str, advice: str) -> FileCheck:
-    try:
-        if not is_regular_file(path):
-            return FileCheck(path, DAMAGED, "it is not a regular file", advice)
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    except FileNotFoundError:
-        return FileCheck(path, MISSING, "", advice)
-    except OSError as error:
-        return FileCheck(path, DAMAGED, f"cannot be read: {error.strerror}", advice)
-    if digest.hexdigest() != expected:
-        return FileCheck(path, DAMAGED, "its SHA-256 is not that of the manifest", advice)
-    return FileCheck(path, INTACT)
-
-
-# Log and results ----------------------------------------------------------------------------------
-
-
-def _check_log(path: Path) -> Iterator[FileCheck]:
-    """Check that every line is a JSON object; lines have no checksum."""
-    if not path.is_file():
-        return
-    unreadable = []
-    number = 0
-    with path.open("rb") as file:
-        while line := file.readline(LONGEST_LOG_LINE):
-            number += 1
-            if read_log_line(line) is None:
-                unreadable.append(number)
-    if unreadable:
-        message = f"cannot be read: line {abbreviate(unreadable)} of {number}"
-        advice = "training and translation do not need it; the report leaves these lines out"
-        yield FileCheck(path, DAMAGED, message, advice)
-    else:
-        yield FileCheck(path, UNCHECKED, pluralize(number, "line"))
-
-
-def _check_results(path: Path, folder: Path) -> Iterator[FileCheck]:
-    """Check the results of evaluations or analyses, and the files that they list."""
-    advice = f"compute it again; `polyglot evaluate {path}` uses what is intact"
-    if folder.name == "analysis":
-        advice = "compute it again"
-    for file in sorted(folder.rglob("*.json")):
-        try:
-            values = read_json(file)
-            if not isinstance(values, dict):
-                raise ValueError("it is not a mapping")
-            verify_checksum(values)
-        except (OSError, ValueError) as error:
-            yield FileCheck(file, DAMAGED, str(error), advice)
-            continue
-        state = INTACT if CHECKSUM_KEY in values else UNCHECKED
-        yield FileCheck(file, state, _scored_checkpoint(path, values))
-        files = values.get("files")
-        if isinstance(files, dict):
-            for name, expected in sorted(files.items()):
-                yield _check_result_file(file.parent, name, expected, advice)
-
-
-def _check_result_file(folder: Path, name: str, expected: Any, advice: str) -> FileCheck:
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        return FileCheck(folder, DAMAGED, f"a result names the file {name!r}", advice)
-    result = _check_sha256(path, str(expected), advice)
-    if result.state == DAMAGED:
-        return FileCheck(path, DAMAGED, "its SHA-256 is not that of matrix.json", advice)
-    return result
-
-
-def _scored_checkpoint(path: Path, values: dict[str, Any]) -> str:
-    """Describe the checkpoint of a matrix, and whether the run still has it."""
-    origin = values.get("checkpoint")
-    if not isinstance(origin, dict) or not isinstance(origin.get("steps"), list):
-        return ""
-    steps = [step for step in origin["steps"] if isinstance(step, int)]
-    listed = abbreviate(steps)
-    try:
-        members = [Checkpoint.open(step_folder(path / "checkpoints", step)) for step in steps]
-    except CheckpointError:
-        return f"scores of step {listed}, whose checkpoint is gone or damaged"
-    if parameters_digest(members) != origin.get("sha256"):
-        return f"scores of another checkpoint than the present step {listed}"
-    return f"scores of step {listed}"
+# Other files ------------------------------------------------------------------------------------
 
 
 def _other_files(path: Path, checked: set[Path]) -> Iterator[FileCheck]:
@@ -324,8 +320,17 @@ def _other_files(path: Path, checked: set[Path]) -> Iterator[FileCheck]:
         parts = file.relative_to(path).parts
         temporary = [part for part in parts if part.startswith(".")]
         if any(part.endswith(TEMPORARY_SUFFIX) for part in temporary):
-            yield FileCheck(file, LEFTOVER, "of a process that was killed", "remove it")
+            yield FileCheck(
+                file,
+                LEFTOVER,
+                "of a process that was killed",
+                "remove it",
+            )
         elif ".unfinished" in parts:
-            yield FileCheck(file, LEFTOVER, "of an evaluation that the next one continues")
+            yield FileCheck(
+                file,
+                LEFTOVER,
+                "of an evaluation that the next one continues",
+            )
         else:
             yield FileCheck(file, UNCHECKED)

@@ -84,7 +84,7 @@ def write_settings(
 
 
 def read_settings(folder: Path) -> StoredSettings | None:
-    """Read `settings.json`; None if there is none. Raises CheckpointError if it is damaged."""
+    """Read `settings.json`; None for older runs. Raises CheckpointError if it is damaged."""
     path = folder / SETTINGS_FILE
     try:
         values = read_json(path, largest=LARGEST_FILE)

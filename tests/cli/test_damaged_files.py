@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from polyglot.core.errors import PolyglotError
@@ -161,6 +161,7 @@ def check_damage(run_copy: Path, intact: dict[str, Any], number: int, damage: An
 PROPERTY = {
     "deadline": None,
     "database": None,
+    "phases": [Phase.generate],  # a failure names file and damage; smaller ones take minutes
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 }
 
@@ -174,7 +175,7 @@ def test_damage_is_refused_or_harmless(run_copy, intact, number, damage):
 
 @pytest.mark.slow
 @seed(2)
-@settings(max_examples=500, **PROPERTY)
+@settings(max_examples=150, **PROPERTY)
 @given(number=st.integers(0, 10_000), damage=damages())
 def test_much_damage_is_refused_or_harmless(run_copy, intact, number, damage):
     check_damage(run_copy, intact, number, damage)
@@ -217,7 +218,7 @@ def test_wrong_types_with_a_right_checksum_give_no_traceback(run_copy, intact, n
 
 @pytest.mark.slow
 @seed(4)
-@settings(max_examples=500, **PROPERTY)
+@settings(max_examples=150, **PROPERTY)
 @given(number=st.integers(0, 10_000), data=st.data())
 def test_many_wrong_types_give_no_traceback(run_copy, intact, number, data):
     check_retyped(run_copy, number, data)

@@ -1,0 +1,168 @@
+"""Check of the log and of the results of evaluations and analyses in a run directory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from polyglot.core.errors import CheckpointError, abbreviate, pluralize
+from polyglot.core.file_checks import (
+    DAMAGED,
+    INTACT,
+    MISSING,
+    UNCHECKED,
+    FileCheck,
+    is_regular_file,
+)
+from polyglot.core.stored_json import CHECKSUM_KEY, read_json, verify_checksum
+from polyglot.core.stored_log import read_log_line
+from polyglot.runs.averaging import parameters_digest
+from polyglot.runs.checkpoint import Checkpoint
+from polyglot.runs.steps import step_folder
+
+BLOCK = 1 << 20
+LONGEST_LOG_LINE = 1 << 24
+
+
+def check_log(path: Path) -> Iterator[FileCheck]:
+    """Check that every line is a JSON object; lines have no checksum."""
+    if not path.is_file():
+        return
+    unreadable = []
+    number = 0
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LOG_LINE):
+            number += 1
+            if read_log_line(line) is None:
+                unreadable.append(number)
+    if unreadable:
+        message = f"cannot be read: line {abbreviate(unreadable)} of {number}"
+        advice = "training and translation do not need it; the report leaves these lines out"
+        yield FileCheck(
+            path,
+            DAMAGED,
+            message,
+            advice,
+        )
+    else:
+        yield FileCheck(
+            path,
+            UNCHECKED,
+            pluralize(number, "line"),
+        )
+
+
+def check_results(path: Path, folder: Path) -> Iterator[FileCheck]:
+    """Check the results of evaluations or analyses, and the files that they list."""
+    advice = f"compute it again; `polyglot evaluate {path}` uses what is intact"
+    if folder.name == "analysis":
+        advice = "compute it again"
+    for file in sorted(folder.rglob("*.json")):
+        try:
+            values = read_json(file)
+            if not isinstance(values, dict):
+                raise ValueError("it is not a mapping")
+            verify_checksum(values)
+        except (OSError, ValueError) as error:
+            yield FileCheck(
+                file,
+                DAMAGED,
+                str(error),
+                advice,
+            )
+            continue
+        state = INTACT if CHECKSUM_KEY in values else UNCHECKED
+        yield FileCheck(
+            file,
+            state,
+            _scored_checkpoint(path, values),
+        )
+        files = values.get("files")
+        if isinstance(files, dict):
+            for name, expected in sorted(files.items()):
+                yield _check_result_file(
+                    file.parent,
+                    name,
+                    expected,
+                    advice,
+                )
+
+
+def _check_result_file(folder: Path, name: str, expected: Any, advice: str) -> FileCheck:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return FileCheck(
+            folder,
+            DAMAGED,
+            f"a result names the file {name!r}",
+            advice,
+        )
+    result = check_sha256(
+        path,
+        str(expected),
+        advice,
+    )
+    if result.state == DAMAGED:
+        return FileCheck(
+            path,
+            DAMAGED,
+            "its SHA-256 is not that of matrix.json",
+            advice,
+        )
+    return result
+
+
+def _scored_checkpoint(path: Path, values: dict[str, Any]) -> str:
+    """Describe the checkpoint of a matrix, and whether the run still has it."""
+    origin = values.get("checkpoint")
+    if not isinstance(origin, dict) or not isinstance(origin.get("steps"), list):
+        return ""
+    steps = [step for step in origin["steps"] if isinstance(step, int)]
+    listed = abbreviate(steps)
+    try:
+        members = [Checkpoint.open(step_folder(path / "checkpoints", step)) for step in steps]
+    except CheckpointError:
+        return f"scores of step {listed}, whose checkpoint is gone or damaged"
+    if parameters_digest(members) != origin.get("sha256"):
+        return f"scores of another checkpoint than the present step {listed}"
+    return f"scores of step {listed}"
+
+
+def check_sha256(path: Path, expected: str, advice: str) -> FileCheck:
+    """Compare a file with its SHA-256."""
+    try:
+        if not is_regular_file(path):
+            return FileCheck(
+                path,
+                DAMAGED,
+                "it is not a regular file",
+                advice,
+            )
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    except FileNotFoundError:
+        return FileCheck(
+            path,
+            MISSING,
+            "",
+            advice,
+        )
+    except OSError as error:
+        return FileCheck(
+            path,
+            DAMAGED,
+            f"cannot be read: {error.strerror}",
+            advice,
+        )
+    if digest.hexdigest() != expected:
+        return FileCheck(
+            path,
+            DAMAGED,
+            "its SHA-256 is not that of the manifest",
+            advice,
+        )
+    return FileCheck(path, INTACT)
