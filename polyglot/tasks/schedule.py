@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated
 
 import numpy
@@ -233,6 +234,22 @@ def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Ta
 
     Raises ConfigError with all problems of its pairs, copies, phases and weights.
     """
+    settings = config.model_dump_json()
+    return list(_known_tasks(type(config), settings, tuple(languages)))
+
+
+@lru_cache(maxsize=8)
+def _known_tasks(
+    kind: type[Schedule.Config],
+    settings: str,
+    languages: Sequence[str],
+) -> list[Task]:
+    """Tasks of the settings of a schedule, as JSON.
+
+    The properties of a configuration ask for the same tasks again and again, and 100 languages have
+    9,900.
+    """
+    config = kind.model_validate_json(settings)
     problems: list[Problem] = []
     named: list[LanguagePair] = []
     excluded: list[LanguagePair] = []
