@@ -32,7 +32,10 @@ def test_a_default_is_written_as_in_a_file(page):
 
 
 def test_a_type_is_described_with_its_bounds(page):
-    assert "| `validation.tasks` | whole number, at least 1, or null | `null` |" in page
+    assert (
+        "| `validation.tasks` | whole number, at least 1 and at most 1000000000, or null | `null` |"
+        in page
+    )
     assert "| `seed` | whole number, at least 0 and less than 18446744073709551616 | `1` |" in page
 
 
