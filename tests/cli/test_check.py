@@ -39,6 +39,7 @@ def checked_files(run: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.slow
 def test_every_damaged_and_every_missing_file_is_named(evaluated, polyglot):
     from polyglot.runs.integrity import check_run
 
