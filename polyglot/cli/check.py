@@ -19,7 +19,7 @@ from polyglot.core.tables import FoldedTable
 DAMAGE_FOUND = 1
 """Exit code if a file is damaged, missing or changed."""
 
-SHOWN = 100
+PRINTED_PROBLEMS = 100
 """Problems that are printed for each path; `--json` prints all."""
 
 
@@ -43,7 +43,7 @@ def check(
         bool,
         typer.Option(
             "--accept-changes",
-            help="First store the present values of config.yaml as right.",
+            help="First store the present values of config.yaml as the accepted ones.",
         ),
     ] = False,
     as_json: Annotated[
@@ -91,6 +91,7 @@ def _kind_of(path: Path, *, accept_changes: bool) -> str:
 
 
 def _accept(path: Path) -> None:
+    """Store the values of `config.yaml`, and log which of them had changed."""
     from polyglot.runs.config_changes import accept_changes
     from polyglot.runs.run import Run
 
@@ -111,6 +112,7 @@ def _check(path: Path, kind: str) -> list[FileCheck]:
 
 
 def _report(path: Path, kind: str, results: Sequence[FileCheck]) -> dict[str, Any]:
+    """Return the state of all files of a run or cache for `--json`."""
     files = []
     for result in results:
         entry = {"path": str(result.path), "state": result.state}
@@ -125,9 +127,27 @@ def _report(path: Path, kind: str, results: Sequence[FileCheck]) -> dict[str, An
 
 def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
     """Print one line for each part, then every problem and what can be done."""
-    parts: dict[str, list[FileCheck]] = {}
+    table = _parts_table(path, results)
+    screen.print(table)
+
+    problems = [result for result in results if result.is_problem]
+    for result in problems[:PRINTED_PROBLEMS]:
+        _print_problem(result)
+    hidden_count = len(problems) - PRINTED_PROBLEMS
+    if hidden_count > 0:
+        screen.print(f"… and {hidden_count} more; --json lists all")
+    if not problems:
+        files = pluralize(len(results), "file")
+        screen.print(f"{files}, no damage found")
+
+
+def _parts_table(path: Path, results: Sequence[FileCheck]) -> FoldedTable:
+    """Table with one row for each part of a run or cache."""
+    results_by_part: dict[str, list[FileCheck]] = {}
     for result in results:
-        parts.setdefault(_part_of(path, result.path), []).append(result)
+        part = _part_of(path, result.path)
+        results_by_part.setdefault(part, []).append(result)
+
     table = FoldedTable(
         "part",
         "files",
@@ -136,23 +156,22 @@ def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
         title=str(path),
         text_columns={"state", "belongs to"},
     )
-    for part, members in parts.items():
-        table.add_row(part, str(len(members)), _states(members), _remarks(members))
-    screen.print(table)
+    for part, part_results in results_by_part.items():
+        file_count = str(len(part_results))
+        state = _summarize_states(part_results)
+        remarks = _remarks(part_results)
+        table.add_row(part, file_count, state, remarks)
+    return table
 
-    problems = [result for result in results if result.is_problem]
-    for result in problems[:SHOWN]:
-        line = f"{result.path}: {result.state}"
-        message = result.message.removeprefix(f"{result.path}: ")
-        if message:
-            line += f": {message}"
-        screen.print(Text(line), soft_wrap=True)
-        if result.advice and result.advice not in message:
-            screen.print(Text(f"  → {result.advice}"), soft_wrap=True)
-    if len(problems) > SHOWN:
-        screen.print(f"… and {len(problems) - SHOWN} more; --json lists all")
-    if not problems:
-        screen.print(f"{pluralize(len(results), 'file')}, no damage found")
+
+def _print_problem(result: FileCheck) -> None:
+    line = f"{result.path}: {result.state}"
+    message = result.message.removeprefix(f"{result.path}: ")
+    if message:
+        line += f": {message}"
+    screen.print(Text(line), soft_wrap=True)
+    if result.advice and result.advice not in message:
+        screen.print(Text(f"  → {result.advice}"), soft_wrap=True)
 
 
 def _part_of(path: Path, file: Path) -> str:
@@ -166,7 +185,7 @@ def _part_of(path: Path, file: Path) -> str:
     return parts[0] if parts else file.name
 
 
-def _states(results: Sequence[FileCheck]) -> Text:
+def _summarize_states(results: Sequence[FileCheck]) -> Text:
     """Return `intact`, or the number of files in each state: `3 intact, 1 damaged`."""
     counts: dict[str, int] = {}
     for result in results:
@@ -177,10 +196,14 @@ def _states(results: Sequence[FileCheck]) -> Text:
         return Text(INTACT)
     if len(results) == 1:
         return Text(results[0].state, style=style)
-    return Text(", ".join(f"{count} {state}" for state, count in counts.items()), style=style)
+    listed = [f"{count} {state}" for state, count in counts.items()]
+    return Text(", ".join(listed), style=style)
 
 
 def _remarks(results: Sequence[FileCheck]) -> str:
-    """Messages of the files that are in order."""
-    messages = [result.message for result in results if not result.is_problem and result.message]
-    return "; ".join(dict.fromkeys(messages))
+    """Return the messages of files without a problem, each message once."""
+    messages: dict[str, None] = {}
+    for result in results:
+        if result.message and not result.is_problem:
+            messages[result.message] = None
+    return "; ".join(messages)

@@ -142,13 +142,7 @@ def _launch(process_count: int, restarts: int) -> None:
         raise typer.Exit(status)
 
 
-def _run_for_dry_run(
-    name: str,
-    overrides: list[str],
-    *,
-    resume: bool,
-    accept_changes: bool,
-) -> Run:
+def _run_for_dry_run(name: str, overrides: list[str], *, resume: bool, accept_changes: bool) -> Run:
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
 

@@ -225,12 +225,7 @@ class TranslationJob:
         return text.join(hypotheses, self.target)
 
     def _hypotheses(self, lines: Any, source: str | None) -> list[list[Translation]]:
-        return self.translator.hypotheses(
-            lines,
-            source=source,
-            target=self.target,
-            **self.settings,
-        )
+        return self.translator.hypotheses(lines, source=source, target=self.target, **self.settings)
 
 
 def _translate_files(job: TranslationJob, files: Files) -> TranslationSummary:

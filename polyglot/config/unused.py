@@ -79,11 +79,7 @@ def _below(path: KeyPath, value: Any) -> Iterator[UnusedSetting]:
     items: list[tuple[str | int, Any]] = []
     if isinstance(value, ComponentConfig):
         for setting in value.settings_without_effect():
-            yield UnusedSetting(
-                (*path, *setting.path),
-                (*path, *setting.cause),
-                setting.reason,
-            )
+            yield UnusedSetting((*path, *setting.path), (*path, *setting.cause), setting.reason)
         items = [(name, getattr(value, name)) for name in type(value).model_fields]
     elif isinstance(value, dict):
         items = list(value.items())
@@ -111,12 +107,7 @@ def _losses_without_model(config: Config) -> Iterator[UnusedSetting]:
             yield from _loss_keys(config, loss, ("model", "options"), reason)
 
 
-def _loss_keys(
-    config: Config,
-    loss: str,
-    cause: KeyPath,
-    reason: str,
-) -> Iterator[UnusedSetting]:
+def _loss_keys(config: Config, loss: str, cause: KeyPath, reason: str) -> Iterator[UnusedSetting]:
     """Yield the keys of one loss; a weight of 0 says that the loss is not wanted."""
     settings = getattr(config.losses, loss)
     if settings.weight:

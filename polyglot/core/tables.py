@@ -98,12 +98,7 @@ class FoldedTable:
         width = min(widest + EDGE, options.max_width)
         return Measurement(width, width)
 
-    def _block(
-        self,
-        console: Console,
-        widths: Widths,
-        columns: Sequence[int],
-    ) -> Iterator[Text]:
+    def _block(self, console: Console, widths: Widths, columns: Sequence[int]) -> Iterator[Text]:
         """Yield the lines of a block and a blank line."""
         blank = Text()
         for line in self._row(console, self.head, widths, columns):
@@ -149,14 +144,7 @@ class FoldedTable:
             lines.append(line)
         return lines
 
-    def _append(
-        self,
-        line: Text,
-        content: Text,
-        *,
-        column: int,
-        width: int,
-    ) -> None:
+    def _append(self, line: Text, content: Text, *, column: int, width: int) -> None:
         """Append one line of a cell with its alignment."""
         if column > 0:
             line.append(" " * COLUMN_GAP)

@@ -1,4 +1,4 @@
-"""Choices of one evaluation in place of the protocol's: metrics, test sets, place of the results."""
+"""Metrics, test sets and output of one evaluation, in place of those of its protocol."""
 
 from __future__ import annotations
 
@@ -30,24 +30,30 @@ MATRIX_SUFFIXES = (".json", ".csv", ".md")
 FILE_SUFFIXES = (*MATRIX_SUFFIXES, ".txt", ".tsv", ".html", ".png", ".yaml", ".yml")
 """Endings of names that are meant as files, not as folders."""
 
+IGNORED_NAME_PARTS = ("gz", "bz2", "xz", "zst", "txt")
+"""Endings of text files that are not part of the name of a test set."""
+
 
 # Metrics
 
 
 def choose_metrics(names: Sequence[str]) -> list[str]:
-    """Return metrics by their names in protocols; `BLEU,chrF2` names two of them.
+    """Return the names of metrics in protocols; an item may list several: `BLEU,chrF2`.
 
     Raises ConfigError for unknown names.
     """
-    known = {name: name for name in METRIC_TITLES}
-    for name, title in METRIC_TITLES.items():
-        known[title.lower()] = name
+    metric_by_spelling = {}
+    for metric, title in METRIC_TITLES.items():
+        metric_by_spelling[metric] = metric
+        metric_by_spelling[title.lower()] = metric
+
     metrics: dict[str, None] = {}  # in order, each once
-    for part in ",".join(names).split(","):
-        name = part.strip().lower()
-        if name not in known:
-            raise ConfigError(f"--metrics: {unknown_name('metric', part, METRIC_TITLES)}")
-        metrics[known[name]] = None
+    for name in ",".join(names).split(","):
+        spelling = name.strip().lower()
+        if spelling not in metric_by_spelling:
+            raise ConfigError(f"--metrics: {unknown_name('metric', name, METRIC_TITLES)}")
+        metric = metric_by_spelling[spelling]
+        metrics[metric] = None
     return list(metrics)
 
 
@@ -75,14 +81,14 @@ def with_metrics(protocol: Protocol, metrics: Sequence[str], comet: str | None) 
 
 @dataclass(frozen=True)
 class TestSet:
-    """Text of one evaluation: a matrix is made of it."""
+    """Test text of one evaluation, which gives one matrix."""
 
     __test__ = False  # not a test of pytest
 
     name: str
     """empty for the only text of a protocol"""
     folder: str
-    """added to the name of the protocol's folder; below it if it begins with /"""
+    """suffix for the name of the protocol's folder; `/name` is a folder inside it"""
     protocol: Protocol
 
     @classmethod
@@ -116,6 +122,7 @@ def choose_test_sets(protocol: Protocol, texts: Sequence[str], run: Run) -> list
 
 
 def _test_set(protocol: Protocol, text: str, run: Run) -> TestSet:
+    """Return the test set that one value of `--test` names."""
     if text in protocol.test_sets:
         return TestSet(text, f"/{text}", protocol)
     if text in RUN_SETS:
@@ -126,76 +133,67 @@ def _test_set(protocol: Protocol, text: str, run: Run) -> TestSet:
     if "=" in text:
         return _file_pair(protocol, text)
     if "{language}" in text:
-        corpora = _text_corpora(
-            {"path": os.path.abspath(text)},
-            text,
-        )
-        return _new_test_set(
-            protocol,
-            _stem(text, "{language}"),
-            corpora,
-        )
+        path = os.path.abspath(text)
+        corpora = _text_corpora({"path": path}, text)
+        name = _stem(text, "{language}")
+        return _new_test_set(protocol, name, corpora)
 
     forms = "text is written de-en=news.de,news.en, or news.{language}"
     if Path(text).exists():
         raise ConfigError(f"--test: {text} is a file, but its languages are unknown; {forms}")
-    known = [*protocol.test_sets, *RUN_SETS]
-    raise ConfigError(f"--test: {unknown_name('test set', text, known)}; {forms}")
+    known_names = [*protocol.test_sets, *RUN_SETS]
+    raise ConfigError(f"--test: {unknown_name('test set', text, known_names)}; {forms}")
 
 
 def _file_pair(protocol: Protocol, text: str) -> TestSet:
     """Test set of two files; only their direction is translated."""
-    name, _, listed = text.partition("=")
-    files = [file.strip() for file in listed.split(",")]
+    pair_name, _, listed_files = text.partition("=")
+    files = [file.strip() for file in listed_files.split(",")]
     if len(files) != 2 or not all(files):
         raise ConfigError(
             f"--test: found {text!r}; write a pair with its source file and its target file, such "
             "as de-en=news.de,news.en"
         )
     try:
-        pair = LanguagePair.parse(name)
+        pair = LanguagePair.parse(pair_name)
     except ConfigError as error:
         raise ConfigError(f"--test: {error}") from None
-    corpora = _text_corpora(
-        {"pairs": {name: [os.path.abspath(file) for file in files]}},
-        text,
-    )
-    only_pair = protocol.model_copy(update={"pairs": [name], "copies": False})
-    return _new_test_set(
-        only_pair,
-        _stem(files[0], pair.source),
-        corpora,
-    )
+    paths = list(map(os.path.abspath, files))
+    corpora = _text_corpora({"pairs": {pair_name: paths}}, text)
+    only_pair = protocol.model_copy(update={"pairs": [pair_name], "copies": False})
+    name = _stem(files[0], pair.source)
+    return _new_test_set(only_pair, name, corpora)
 
 
 def _text_corpora(settings: dict[str, object], text: str) -> list[ComponentConfig]:
-    values = {"train": [{"type": "text", **settings}]}
-    return check_settings(
-        DataConfig,
-        values,
-        where=f"--test {text}",
-    ).train
+    """Check the settings of a text corpus that an option describes.
+
+    text: value of the option. Raises ConfigError for problems.
+    """
+    corpus = {"type": "text", **settings}
+    data = check_settings(DataConfig, {"train": [corpus]}, where=f"--test {text}")
+    return data.train
 
 
 def _stem(file: str, language: str) -> str:
     """Name of a test set: `news` for `text/news.de.gz`."""
-    parts = Path(file).name.split(".")
-    kept = [part for part in parts if part not in (language, "gz", "bz2", "xz", "zst", "txt")]
-    return ".".join(kept) or "files"
+    name_parts = Path(file).name.split(".")
+    kept_parts = []
+    for part in name_parts:
+        if part != language and part not in IGNORED_NAME_PARTS:
+            kept_parts.append(part)
+    return ".".join(kept_parts) or "files"
 
 
-def _new_test_set(
-    protocol: Protocol,
-    name: str,
-    corpora: Sequence[ComponentConfig],
-) -> TestSet:
-    # A paper's table is of its own test set.
-    changes = {"test": [], "test_sets": {name: list(corpora)}, "reference": None}
-    return TestSet(
-        name,
-        f"+{name}",
-        protocol.model_copy(update=changes),
-    )
+def _new_test_set(protocol: Protocol, name: str, corpora: Sequence[ComponentConfig]) -> TestSet:
+    """Return a test set that the protocol does not have."""
+    changes = {
+        "test": [],
+        "test_sets": {name: list(corpora)},
+        "reference": None,  # the table of a paper belongs to the test set of the protocol
+    }
+    changed_protocol = protocol.model_copy(update=changes)
+    return TestSet(name, f"+{name}", changed_protocol)
 
 
 # Place of the results
@@ -208,25 +206,27 @@ class Output:
     path: Path | None
     """a folder, or a file with one matrix; None for the folder of the run"""
     run_count: int
-    """number of runs with a matrix of their own"""
+    """number of evaluated runs; an ensemble counts as one"""
 
     def check(self, test_sets: Sequence[TestSet]) -> None:
         """Raise ConfigError for a path that cannot hold the results of these test sets."""
         if self.path is None:
             return
-        matrices = self.run_count * len(test_sets)
         suffix = self.path.suffix.lower()
-        if self.path.is_file() or suffix in FILE_SUFFIXES:
-            if suffix not in MATRIX_SUFFIXES:
-                endings = ", ".join(MATRIX_SUFFIXES)
-                raise ConfigError(f"--output: {self.path}: a file ends in one of {endings}")
-            if matrices > 1:
-                raise ConfigError(
-                    f"--output: {self.path}: a file holds one matrix, and there are {matrices}; "
-                    "name a folder"
-                )
-            if not self.path.parent.is_dir():
-                raise ConfigError(f"--output: {self.path.parent}: no such folder")
+        is_meant_as_file = self.path.is_file() or suffix in FILE_SUFFIXES
+        if not is_meant_as_file:
+            return
+        if suffix not in MATRIX_SUFFIXES:
+            endings = ", ".join(MATRIX_SUFFIXES)
+            raise ConfigError(f"--output: {self.path}: a file ends in one of {endings}")
+        matrix_count = self.run_count * len(test_sets)
+        if matrix_count > 1:
+            raise ConfigError(
+                f"--output: {self.path}: a file holds one matrix, and there are {matrix_count}; "
+                "name a folder"
+            )
+        if not self.path.parent.is_dir():
+            raise ConfigError(f"--output: {self.path.parent}: no such folder")
 
     @property
     def is_file(self) -> bool:
@@ -256,19 +256,26 @@ class Output:
         return folder
 
     def copy_matrix(self, folder: Path) -> None:
-        """Write the file that `--output` names, if it names one, from the folder of a matrix."""
-        if self.is_file:
-            content = (folder / MATRIX_FILE).with_suffix(self.path.suffix.lower()).read_bytes()
-            replace_file(self.path, content)
-            logger.info(f"the matrix is also in {self.path}")
+        """Copy the matrix in a folder to the file of `--output`, if it is a file."""
+        if not self.is_file:
+            return
+        suffix = self.path.suffix.lower()
+        matrix_file = (folder / MATRIX_FILE).with_suffix(suffix)
+        replace_file(self.path, matrix_file.read_bytes())
+        logger.info(f"the matrix is also in {self.path}")
 
 
 def _check_result_folder(folder: Path) -> None:
+    """Raise ConfigError for a folder with files that are not results."""
     if not folder.is_dir():
         return
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    is_result = MATRIX_FILE in names or "cells" in names
-    if names and not is_result:
+    names = []
+    for path in folder.iterdir():
+        if not path.name.startswith("."):
+            names.append(path.name)
+    names.sort()
+    has_results = MATRIX_FILE in names or "cells" in names
+    if names and not has_results:
         raise ConfigError(
             f"--output: {folder}: has other files ({abbreviate(names, shown=3)}); name a new or "
             "empty folder, or one with earlier results"

@@ -42,16 +42,8 @@ def only_direction(matrix: ScoreMatrix, name: str) -> ScoreMatrix:
     if cell is None:
         raise ConfigError(f"--pair: {unknown_name('direction', name, _names(matrix.all_cells))}")
     if cell.via is None:
-        return replace(
-            matrix,
-            cells=cells_by_pair([cell]),
-            pivots={},
-        )
-    return replace(
-        matrix,
-        cells={},
-        pivots=cells_by_pair([cell]),
-    )
+        return replace(matrix, cells=cells_by_pair([cell]), pivots={})
+    return replace(matrix, cells={}, pivots=cells_by_pair([cell]))
 
 
 def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMatrix:
@@ -72,15 +64,7 @@ def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMat
     hypotheses = {}
     for file, cell in _files(path, scored).items():
         lines = _read_lines(file, cell, matrix)
-        cells.append(
-            _score(
-                file,
-                cell,
-                matrix,
-                measure,
-                lines,
-            )
-        )
+        cells.append(_score(file, cell, matrix, measure, lines))
         hypotheses[cell.name] = lines
     return replace(
         matrix,
@@ -157,23 +141,12 @@ def _score(
 ) -> Cell:
     """Score an output; returns the cell of the run with this score."""
     target = cell.pair.target
-    scorer = Scorer(
-        measure,
-        target=target,
-        tokenizer=matrix.protocol.tokenizer_for(target),
-    )
-    score = scorer.score(
-        lines,
-        matrix.texts[cell.reference_text],
-    )
+    scorer = Scorer(measure, target=target, tokenizer=matrix.protocol.tokenizer_for(target))
+    score = scorer.score(lines, matrix.texts[cell.reference_text])
     expected = cell.scores[str(measure)].signature
     if score.signature != expected:
         raise ConfigError(
             f"{file}: would be scored with {score.signature}, but the run was scored with "
             f"{expected}; evaluate the run again on this machine"
         )
-    return replace(
-        cell,
-        scores={str(measure): score},
-        outputs=None,
-    )
+    return replace(cell, scores={str(measure): score}, outputs=None)

@@ -172,13 +172,7 @@ def _fitting_size(text: str, *, inches: float, size: float) -> float:
     return min(size, largest)
 
 
-def _draw_panel(
-    axes: Axes,
-    grid: Grid,
-    *,
-    limits: tuple[float, float],
-    font_size: float,
-) -> None:
+def _draw_panel(axes: Axes, grid: Grid, *, limits: tuple[float, float], font_size: float) -> None:
     """Draw one grid; each cell is a square with side 1."""
     for pair in grid.kinds:
         _draw_cell(axes, grid, pair, limits=limits, font_size=font_size)
