@@ -38,6 +38,7 @@ COMMANDS = (
     "convert",
     "symbolize",
     "desymbolize",
+    "check",
     "fetch",
     "show",
 )

@@ -190,7 +190,8 @@ def test_the_size_of_the_page_grows_linearly_with_the_cells(tmp_path: Path) -> N
         section = matrix(RunFiles(run))
         size = len(section.body) + len(json.dumps(dict(section.data)))
         bytes_per_cell.append(size / count**2)
-    assert bytes_per_cell[1] <= bytes_per_cell[0] < 150
+    # 250 bytes are half of a page of 5 MB with 100 languages.
+    assert bytes_per_cell[1] <= bytes_per_cell[0] < 250
 
 
 def test_many_tasks_are_shown_by_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_a_fully_shared_model_trains_and_translates(decoder, tmp_path):
     model = {"embedding": {"tie_sides": True}, "decoder": decoder}
     run = tiny_run(tmp_path, sharing="all", model=model)
     train(run)
-    vocabularies = [path.name for path in (run.path / "vocabulary").iterdir()]
+    vocabularies = [path.name for path in (run.path / "vocabulary").glob("*.model")]
     assert vocabularies == ["all.model"]
     translator = Translator.load(run.path)
     assert len(translator.translate(["one two", "cat"], source="en", target="fr")) == 2
