@@ -116,8 +116,8 @@ def check_config(
     """Turn values into a configuration.
 
     where: name of the file in error messages. problems: problems that are already known; the values
-    do not contain their keys. written_problems: a further check that always runs.
-    extra_problems: see `load_config`. Raises ConfigError with every problem.
+    do not contain their keys. written_problems: a further check, which runs with or without other
+    problems. extra_problems: see `load_config`. Raises ConfigError with every problem.
     """
     problems = list(problems)
     config: Config | None = None
@@ -233,8 +233,9 @@ def _repeated_length(values: dict[str, Any]) -> list[Problem]:
     training = values.get("training")
     if not isinstance(training, dict):
         return []
-    if any(training.get(key) is None for key in LENGTH_KEYS):
-        return []
+    for key in LENGTH_KEYS:
+        if training.get(key) is None:
+            return []
     message = "steps and epochs both set the length of the run; keep exactly one of them"
     return [Problem(("training", "epochs"), message)]
 

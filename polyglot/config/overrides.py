@@ -1,4 +1,4 @@
-"""Overrides from the command line: `key.path=value` sets a key, `key.path+=value` extends a list."""
+"""Overrides from the command line: `key=value` sets a key, `key+=value` extends a list."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, parse_value, read_yaml
 
 MAX_POSITION_DIGITS = 9
+"""Digits of the largest position in a list; Python refuses to convert very long numbers."""
 USAGE = "an override is written key=value, such as training.steps=1000"
 
 
@@ -43,16 +44,19 @@ def apply_override(values: dict[str, Any], override: str) -> None:
     parent = _parent(values, keys)
     if name.endswith("+"):
         value = _extended_list(values, keys, value)
+    last_key = keys[-1]
     if isinstance(parent, list):
-        position = _position(parent, keys[-1], keys)
+        position = _position(parent, last_key, keys)
         parent[position] = value
     else:
-        parent[keys[-1]] = value
+        parent[last_key] = value
 
 
 def _shell_hint(text: str) -> str:
     """Suggest quotes for a value that the shell has divided at a space; empty for others."""
-    if text.startswith(("{", "[")) and text.endswith((",", ":")):
+    begins_collection = text.startswith(("{", "["))
+    is_incomplete = text.endswith((",", ":"))
+    if begins_collection and is_incomplete:
         return "; the shell divides it at the spaces, so put the whole override in quotes"
     return ""
 
@@ -65,12 +69,18 @@ def drop_other_length(values: dict[str, Any], overrides: Sequence[str]) -> None:
     training = values.get("training")
     if not isinstance(training, dict):
         return
-    keys = set(map(override_key, overrides))
-    named = [key for key in LENGTH_KEYS if f"training.{key}" in keys]
-    if len(named) != 1 or training.get(named[0]) is None:
+    overridden_keys = set(map(override_key, overrides))
+    kept_keys = []
+    for key in LENGTH_KEYS:
+        if f"training.{key}" in overridden_keys:
+            kept_keys.append(key)
+    if len(kept_keys) != 1:
+        return
+    kept_key = kept_keys[0]
+    if training.get(kept_key) is None:
         return
     for key in LENGTH_KEYS:
-        if key not in named:
+        if key != kept_key:
             training.pop(key, None)
 
 
@@ -89,17 +99,17 @@ def _extended_list(values: dict[str, Any], keys: Sequence[str], value: Any) -> l
     if present is None or present is False:  # copies: false is a list without languages
         present = []
     if not isinstance(present, list):
-        message = f"+= appends to a list, and this is {format_value(present)}; "
+        advice = f"write {path}=…"
         if isinstance(present, dict):
-            raise _error(keys, f"{message}set its keys instead: {path}.KEY=…")
-        raise _error(keys, f"{message}write {path}=…")
+            advice = f"set its keys instead: {path}.KEY=…"
+        raise _error(keys, f"+= appends to a list, and this is {format_value(present)}; {advice}")
 
-    kinds = types_at(keys, Config)
-    if kinds and not any(_is_list(kind) for kind in kinds):
+    types = types_at(keys, Config)
+    may_be_list = any(map(_is_list, types))
+    if types and not may_be_list:
         raise _error(keys, f"+= appends to a list, and this key holds none; write {path}=…")
-    if isinstance(value, list):
-        return [*present, *value]
-    return [*present, value]
+    new_items = value if isinstance(value, list) else [value]
+    return [*present, *new_items]
 
 
 def _present_value(values: dict[str, Any], keys: Sequence[str]) -> Any:
@@ -112,12 +122,20 @@ def _present_value(values: dict[str, Any], keys: Sequence[str]) -> Any:
     if key in parent:
         return parent[key]
 
-    if keys[0] == "schedule" and len(keys) == 2:
+    is_schedule_key = keys[0] == "schedule" and len(keys) == 2
+    if is_schedule_key:
         named_schedule = _named_schedule(parent)
         if key in named_schedule:
             return named_schedule[key]
-    for kind in types_at(keys[:-1], Config):
-        field = getattr(kind, "model_fields", {}).get(key)
+    return _default_list(keys)
+
+
+def _default_list(keys: Sequence[str]) -> list[Any] | None:
+    """Return the default of a key if it is a list, else None."""
+    *parents, name = keys
+    for section in types_at(parents, Config):
+        fields = getattr(section, "model_fields", {})
+        field = fields.get(name)
         if field is not None and isinstance(field.default, list):
             return field.default
     return None
@@ -126,14 +144,17 @@ def _present_value(values: dict[str, Any], keys: Sequence[str]) -> Any:
 def _named_schedule(schedule: dict[str, Any]) -> dict[str, Any]:
     """Return the values of the schedule file that `base` names; empty without a valid one."""
     name = schedule.get("base")
-    if isinstance(name, str):
-        with suppress(ConfigError):  # reported when the configuration is checked
-            return read_yaml(presets.find("schedules", name))
+    if not isinstance(name, str):
+        return {}
+    with suppress(ConfigError):  # reported when the configuration is checked
+        path = presets.find("schedules", name)
+        return read_yaml(path)
     return {}
 
 
-def _is_list(kind: Any) -> bool:
-    return getattr(kind, "__origin__", kind) is list
+def _is_list(value_type: Any) -> bool:
+    """True for `list`, `list[str]` and so on."""
+    return getattr(value_type, "__origin__", value_type) is list
 
 
 # Keys
@@ -181,5 +202,6 @@ def _is_position(key: str) -> bool:
 def _error(keys: Sequence[str], message: str) -> ConfigError:
     path: list[str | int] = []
     for key in keys:
-        path.append(int(key) if _is_position(key) else key)
+        item = int(key) if _is_position(key) else key
+        path.append(item)
     return ConfigError([Problem(tuple(path), message)])
