@@ -193,7 +193,7 @@ def translate(
 
 @dataclass
 class TranslationJob:
-    """Settings with which all lines are translated."""
+    """Translator and settings for all lines."""
 
     translator: Translator | EnsembleTranslator
     target: str
@@ -205,16 +205,6 @@ class TranslationJob:
     @property
     def search_config(self) -> SearchConfig:
         return self.translator.members[0].search_config_with(self.settings)
-
-    @property
-    def longest_training_sentence(self) -> int | None:
-        """Number of tokens; None if it is not known."""
-        longest = None
-        for member in self.translator.members:
-            length = member.max_training_length
-            if longest is None or (length is not None and length < longest):
-                longest = length
-        return longest
 
     def translate(self, portion: Portion) -> list[list[Translation]]:
         """Return the n best translations of each line."""
@@ -233,11 +223,12 @@ def _translate_files(job: TranslationJob, files: Files) -> TranslationSummary:
 
     Raises DataError for a line that is too long for the memory.
     """
+    from polyglot.inference.sentence_splitting import common_training_length
     from polyglot.inference.summary import TranslationSummary
 
     total, portions = _read_portions(files)
     summary = TranslationSummary(job.search_config, job.splitter)
-    longest = job.longest_training_sentence
+    longest = common_training_length(job.translator.members)
     with_scores = "n_best" in job.settings
 
     # On a terminal, the translations themselves show the progress.

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from polyglot.core.errors import ConfigError, pluralize
@@ -27,10 +28,10 @@ CHARACTERS = re.compile(r"(?<=\S)(?=\S)")
 BOUNDARIES = (CLAUSE_ENDS, SPACES, CHARACTERS)
 """Places where an over-long sentence is divided, the best first."""
 
-logger = logging.getLogger("polyglot")
-
 JOINERS = frozenset("\u200c\u200d\u2060")
 """Characters at which no word is divided."""
+
+logger = logging.getLogger("polyglot")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class SplitText:
         remaining = (best for best, *_ in hypotheses)
         joined = []
         for count in self.counts:
-            parts = [next(remaining) for _ in range(count)]
+            parts = list(islice(remaining, count))
             texts = [part.text for part in parts if part.text]
             translation = Translation(
                 separator.join(texts),
@@ -77,6 +78,15 @@ class SplittingModel(Protocol):
     def sources(self) -> list[str]: ...
 
     def encode_text(self, sentences: Iterable[str], language: str) -> list[list[int]]: ...
+
+
+def common_training_length(members: Iterable[SplittingModel]) -> int | None:
+    """Length in tokens that no sentence of training exceeded in any model; None if unknown."""
+    lengths = []
+    for member in members:
+        if member.max_training_length is not None:
+            lengths.append(member.max_training_length)
+    return min(lengths, default=None)
 
 
 class SentenceSplitter:
@@ -106,16 +116,12 @@ class SentenceSplitter:
         self.count_tokens = count_tokens
         self.max_tokens = max_tokens
         self.divided = 0
-        """over-long sentences so far, which were divided"""
+        """number of over-long sentences so far; all of them were divided"""
 
     @classmethod
     def for_models(cls, members: Sequence[SplittingModel], language: str) -> SentenceSplitter:
         """Return the splitter for the members of an ensemble, or for one model."""
         readers = [member for member in members if language in member.sources]
-        lengths = []
-        for member in readers:
-            if member.max_training_length is not None:
-                lengths.append(member.max_training_length)
 
         def count_tokens(text: str) -> int:
             counts = []
@@ -124,7 +130,8 @@ class SentenceSplitter:
                 counts.append(len(tokens))
             return max(counts)
 
-        return cls(language, count_tokens=count_tokens, max_tokens=min(lengths, default=None))
+        max_tokens = common_training_length(readers)
+        return cls(language, count_tokens=count_tokens, max_tokens=max_tokens)
 
     def split(self, lines: Iterable[str]) -> SplitText:
         """Split each line; the sentences have no spaces at their ends."""
@@ -140,10 +147,11 @@ class SentenceSplitter:
         """Return a sentence about the over-long sentences so far; empty if there are none."""
         if not self.divided:
             return ""
+        sentences = pluralize(self.divided, "sentence")
         verb = "was" if self.divided == 1 else "were"
         return (
-            f"{self.language}: {pluralize(self.divided, 'sentence')} with more than "
-            f"{self.max_tokens} tokens (data.filter.max_length, the longest in training) "
+            f"{self.language}: {sentences} with more than {self.max_tokens} tokens "
+            "(data.filter.max_length, the longest in training) "
             f"{verb} divided at punctuation or spaces"
         )
 
@@ -196,7 +204,7 @@ def translate_split(
 
 
 def check_one_best(config: SearchConfig) -> None:
-    """Raise ConfigError for n-best lists, which sentences of one line cannot have together."""
+    """Raise ConfigError for n-best lists: the sentences of a line have only one joined text."""
     if config.n_best > 1:
         raise ConfigError(
             f"n_best: found {config.n_best}; split sentences have one translation of each line, "
@@ -222,19 +230,31 @@ def sentence_separator(language: str) -> str:
 
 
 def _middle_boundary(text: str) -> int | None:
-    """Return the best boundary in the middle half, the nearest to the middle; None without one.
+    """Return the position of the best boundary near the middle; None without a boundary.
 
-    Short text may have boundaries only outside of the middle half.
+    The middle half of the text comes first, since both parts should have a similar length. Short
+    text may have boundaries only outside of it.
     """
-    for margin in (len(text) // 4, 0):
+    quarter = len(text) // 4
+    for margin in (quarter, 0):
         for pattern in BOUNDARIES:
-            places = []
-            for match in pattern.finditer(text, margin, len(text) - margin):
-                if _can_divide(text, match.start(), match.end()):
-                    places.append(match.end())
-            if places:
-                return min(places, key=lambda place: abs(2 * place - len(text)))
+            place = _nearest_boundary(text, pattern, margin)
+            if place is not None:
+                return place
     return None
+
+
+def _nearest_boundary(text: str, pattern: re.Pattern[str], margin: int) -> int | None:
+    """Return the boundary nearest to the middle of a text, at least `margin` from its ends."""
+    nearest = None
+    smallest_distance = len(text)
+    for match in pattern.finditer(text, margin, len(text) - margin):
+        place = match.end()
+        distance = abs(2 * place - len(text))
+        if distance < smallest_distance and _can_divide(text, match.start(), place):
+            nearest = place
+            smallest_distance = distance
+    return nearest
 
 
 def _can_divide(text: str, end: int, start: int) -> bool:

@@ -1,4 +1,4 @@
-"""Summary of many translations: numbers of lines and tokens, speed, lines that need a look."""
+"""Summary of many translations: numbers of lines and tokens, speed, and unusual lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TranslationSummary:
     """Counts the lines and tokens of translations from its creation on."""
 
     def __init__(self, config: SearchConfig, splitter: SentenceSplitter | None = None) -> None:
-        """splitter: of the lines, if they were split into sentences."""
+        """splitter: splits the lines into sentences; None if they are not split."""
         self.config = config
         self.splitter = splitter
         self.start = time.perf_counter()
@@ -38,12 +38,14 @@ class TranslationSummary:
             self.lines += 1
             self.source_tokens += best.source_tokens
             self.target_tokens += best.target_tokens
-            self.cut_lines += best.is_cut
-            self.empty_lines += best.source_tokens == 0
-            if best.source_tokens and not best.text:
+            if best.is_cut:
+                self.cut_lines += 1
+            if not best.source_tokens:
+                self.empty_lines += 1
+            elif not best.text:
                 self.empty_translations += 1
-            if longest is not None:
-                self.long_lines += best.source_tokens > longest
+            if longest is not None and best.source_tokens > longest:
+                self.long_lines += 1
 
     def describe(self) -> Iterator[str]:
         """Yield the sentences of the summary."""
@@ -56,16 +58,19 @@ class TranslationSummary:
             f"{self.source_tokens:,} source and {self.target_tokens:,} target tokens"
         )
         yield from self._notes()
+        yield self._describe_search()
+
+    def _describe_search(self) -> str:
         settings = []
         for name, value in self.config.active_settings().items():
             if isinstance(value, float):
                 value = f"{value:g}"
             settings.append(f"{name} {value}")
         listed = ", ".join(settings)
-        yield f"search: {listed}"
+        return f"search: {listed}"
 
     def _notes(self) -> Iterator[str]:
-        """Yield a sentence about each kind of lines that need a look."""
+        """Yield a sentence about each kind of line that the user should look at."""
         if self.empty_lines:
             lines = pluralize(self.empty_lines, "empty line")
             yield f"{lines} in the input, empty in the output"
