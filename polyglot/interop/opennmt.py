@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
@@ -30,6 +31,21 @@ from polyglot.text.word_list import WordList
 SPECIAL_WORDS = ["<blank>", "<s>", "</s>", "<unk>"]
 """OpenNMT-py's names of our special tokens, in our order."""
 SEARCH = {"like": "opennmt", "max_length_ratio": 0.0, "max_length_extra": 250}
+
+DAMAGE = (
+    UnpicklingError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    EOFError,
+    ArithmeticError,
+    AssertionError,
+    ImportError,
+    struct.error,
+)
+"""Errors of PyTorch for a file that is not a checkpoint, or a damaged one."""
 
 
 def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
@@ -85,7 +101,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise ValueError("the model, its vocabularies or its options are missing")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except (UnpicklingError, RuntimeError, ValueError, AttributeError, EOFError) as error:
+    except DAMAGE as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise CheckpointError(f"{path}: no checkpoint of OpenNMT-py 3: {reason}") from None
     return content
