@@ -74,14 +74,14 @@ def prepare_text(figure: Figure) -> None:
 
 def _prepare_labels(axis: Axis, replacements: dict[str, str]) -> None:
     """Prepare the labels of ticks, which an axis writes again when it is drawn."""
-    before = []
-    after = []
+    old_texts = []
+    new_texts = []
     for label in axis.get_ticklabels():
-        before.append(label.get_text())
-        after.append(_prepare(label, replacements))
-    if after != before:
-        places = axis.get_ticklocs()
-        axis.set_ticks(places, labels=after)
+        old_texts.append(label.get_text())
+        new_texts.append(_prepare(label, replacements))
+    if new_texts != old_texts:
+        positions = axis.get_ticklocs()
+        axis.set_ticks(positions, labels=new_texts)
 
 
 def _prepare(text: Text, replacements: dict[str, str]) -> str:
@@ -124,8 +124,8 @@ def _fallback_families(missing: set[str], weight: str | int) -> tuple[list[str],
     _add_new_fonts()
     families = []
     remaining = set(missing)
-    first = min(missing)
-    script = script_of(first)
+    first_character = min(missing)
+    script = script_of(first_character)
     script_word = FONT_WORDS.get(script, script)
     for family in _installed_families(script_word):
         if not remaining:
@@ -147,7 +147,10 @@ def _installed_families(script_word: str) -> list[str]:
             names.add(entry.name)
 
     def preference(name: str) -> tuple[bool, bool, bool, str]:
-        return (script_word not in name, "Noto" not in name, "Sans" not in name, name)
+        is_other_script = script_word not in name
+        is_other_family = "Noto" not in name
+        may_have_serifs = "Sans" not in name
+        return is_other_script, is_other_family, may_have_serifs, name
 
     return sorted(names, key=preference)
 
@@ -179,26 +182,28 @@ def _add_new_fonts() -> None:
 
 
 def _replaced_word(word: str, missing: Iterable[str], replacements: dict[str, str]) -> str:
-    """Return the replacement of a word with a missing character, or the word."""
-    lacking = [character for character in word if character in missing]
-    if not lacking:
+    """Return the replacement of a word with a missing character, or the word itself."""
+    missing_letters = [character for character in word if character in missing]
+    if not missing_letters:
         return word
-    script = script_of(lacking[0])
-    _report(script)
+    script = script_of(missing_letters[0])
+    _warn_once(script)
     if word not in replacements:
         number = 1
         for replacement in replacements.values():
-            number += replacement.startswith(f"[{script} ")
+            if replacement.startswith(f"[{script} "):
+                number += 1
         replacements[word] = f"[{script} {number}]"
     return replacements[word]
 
 
 @cache
-def _report(script: str) -> None:
+def _warn_once(script: str) -> None:
+    """Log that no font has the letters of a script."""
     font = FONT_WORDS.get(script, script)
     logger.warning(
-        f"figures: no font of this machine has {script} letters; [{script} 1], [{script} 2] … "
-        f"stand for the words; install a font such as Noto Sans {font}"
+        f"figures: no font of this machine has {script} letters. [{script} 1], [{script} 2] … "
+        f"stand for the words. Install a font such as Noto Sans {font}"
     )
 
 

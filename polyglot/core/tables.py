@@ -123,23 +123,26 @@ class FoldedTable:
         columns: Sequence[int],
     ) -> list[Text]:
         """Return the lines of a row; titles are at the bottom of their lines."""
-        cells = []
+        wrapped_cells = []
         height = 0
         for column in columns:
-            cell = _wrap(console, row[column], widths[column])
-            cells.append(cell)
-            height = max(height, len(cell))
+            cell_lines = _wrap(console, row[column], widths[column])
+            wrapped_cells.append(cell_lines)
+            height = max(height, len(cell_lines))
+
+        cells = []
+        for cell_lines in wrapped_cells:
+            blank_lines = [Text()] * (height - len(cell_lines))
+            if row is self.head:
+                cells.append([*blank_lines, *cell_lines])
+            else:
+                cells.append([*cell_lines, *blank_lines])
 
         lines = []
         for number in range(height):
             line = Text(" ", no_wrap=True, overflow="ignore")
-            for column, cell in zip(columns, cells):
-                position = number
-                if row is self.head:
-                    position -= height - len(cell)
-                content = Text()
-                if 0 <= position < len(cell):
-                    content = cell[position]
+            for column, cell_lines in zip(columns, cells):
+                content = cell_lines[number]
                 self._append(line, content, column=column, width=widths[column])
             lines.append(line)
         return lines
@@ -148,16 +151,15 @@ class FoldedTable:
         """Append one line of a cell with its alignment."""
         if column > 0:
             line.append(" " * COLUMN_GAP)
-        missing = width - _width(content)
-        padding = " " * missing
-        is_left = column in self._wrapped
-        if not is_left:
+        padding = " " * (width - _width(content))
+        is_aligned_left = column in self._wrapped
+        if not is_aligned_left:
             line.append(padding)
         start = len(line)
         line.append_text(content)
         if column == 0:
             line.stylize("bold", start)
-        if is_left:
+        if is_aligned_left:
             line.append(padding)
 
     def _layout(self, available: int) -> tuple[list[int], list[list[int]]]:
@@ -170,6 +172,7 @@ class FoldedTable:
         if _total(natural) <= available or len(all_columns) == 1:
             return natural, [all_columns]
 
+        # Titles are first wrapped only between words, and then within words.
         longest_title = max(natural)
         for shortest_title in (longest_title, NARROW_TITLE):
             narrow = self._narrow_widths(natural, shortest_title)
@@ -256,45 +259,48 @@ def _longest_word(text: Text) -> int:
 
 
 def _wrap(console: Console, text: Text, width: int) -> list[Text]:
-    """Break text that is wider at spaces, and words that are wider anywhere."""
+    """Break text at spaces into lines of at most this width; break longer words anywhere."""
     if _width(text) <= width:
         return [text]
     return list(text.wrap(console, max(1, width), overflow="fold"))
 
 
 def _total(widths: Widths) -> int:
-    """Width of a block with all these columns."""
+    """Width of a block with these columns, including the gaps."""
     gaps = COLUMN_GAP * (len(widths) - 1)
     return sum(widths) + gaps
 
 
 def _widen(widths: Widths, natural: Widths, available: int) -> list[int]:
-    """Divide the width that is left among the columns that are wrapped."""
+    """Divide the remaining width among the columns that are narrower than their content."""
     widened = list(widths)
-    left = available - _total(widths)
-    while left > 0:
-        wrapped = []
+    remaining = available - _total(widths)
+    while remaining > 0:
+        narrow_columns = []
         for column, width in enumerate(widened):
             if width < natural[column]:
-                wrapped.append(column)
-        if not wrapped:
+                narrow_columns.append(column)
+        if not narrow_columns:
             break
-        for column in wrapped[:left]:
+        for column in narrow_columns[:remaining]:
             widened[column] += 1
-            left -= 1
+            remaining -= 1
     return widened
 
 
 def _fill_blocks(widths: Widths, available: int) -> list[list[int]]:
     """Divide the columns into blocks of at most this width; each begins with the first column."""
-    blocks = [[0]]
-    remaining = available - widths[0]
+    beside_names = available - widths[0]
+    block = [0]
+    blocks = [block]
+    remaining = beside_names
     for column in range(1, len(widths)):
         width = COLUMN_GAP + widths[column]
-        is_empty = len(blocks[-1]) == 1
-        if not is_empty and width > remaining:
-            blocks.append([0])
-            remaining = available - widths[0]
-        blocks[-1].append(column)
+        has_columns = len(block) > 1
+        if has_columns and width > remaining:
+            block = [0]
+            blocks.append(block)
+            remaining = beside_names
+        block.append(column)
         remaining -= width
     return blocks

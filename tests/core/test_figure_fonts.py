@@ -20,7 +20,7 @@ UNKNOWN = ("\U00012000", "\U00012001")
 
 @pytest.fixture(autouse=True)
 def fresh_reports() -> None:
-    figure_fonts._report.cache_clear()
+    figure_fonts._warn_once.cache_clear()
 
 
 @pytest.fixture
