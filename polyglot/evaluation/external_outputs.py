@@ -21,7 +21,7 @@ from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, cells_by_pair
 
 
 def is_output(path: Path) -> bool:
-    """True for a text file, and for a folder with one for each direction; False for a run.
+    """True for a text file and for a folder of text files; False for a run.
 
     Raises ConfigError for the name of a file that does not exist.
     """
@@ -34,13 +34,14 @@ def is_output(path: Path) -> bool:
 
 
 def only_direction(matrix: ScoreMatrix, name: str) -> ScoreMatrix:
-    """Matrix with one direction, such as `de-fr`. Raises ConfigError if it has none of this name.
+    """Matrix with one direction, such as `de-fr`. Its languages may be spelled differently.
 
-    The languages may be spelled differently.
+    Raises ConfigError if the matrix does not have this direction.
     """
     cell = _find_cell(matrix.all_cells, name)
     if cell is None:
-        raise ConfigError(f"--pair: {unknown_name('direction', name, _names(matrix.all_cells))}")
+        directions = _names(matrix.all_cells)
+        raise ConfigError(f"--pair: {unknown_name('direction', name, directions)}")
     if cell.via is None:
         return replace(matrix, cells=cells_by_pair([cell]), pivots={})
     return replace(matrix, cells={}, pivots=cells_by_pair([cell]))
@@ -60,22 +61,27 @@ def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMat
     scored = [cell for cell in matrix.all_cells if str(measure) in cell.scores]
     if not scored:
         raise DataError(f"the run was not scored with {measure.title}")
-    cells = []
+    direct_cells = []
+    pivot_cells = []
     hypotheses = {}
-    for file, cell in _files(path, scored).items():
+    for file, cell in _cells_by_file(path, scored).items():
         lines = _read_lines(file, cell, matrix)
-        cells.append(_score(file, cell, matrix, measure, lines))
+        scored_cell = _score(file, cell, matrix, measure, lines)
+        if cell.via is None:
+            direct_cells.append(scored_cell)
+        else:
+            pivot_cells.append(scored_cell)
         hypotheses[cell.name] = lines
     return replace(
         matrix,
-        cells=cells_by_pair(cell for cell in cells if cell.via is None),
-        pivots=cells_by_pair(cell for cell in cells if cell.via is not None),
+        cells=cells_by_pair(direct_cells),
+        pivots=cells_by_pair(pivot_cells),
         hypotheses=hypotheses,
     )
 
 
-def _files(path: Path, cells: Sequence[Cell]) -> Mapping[Path, Cell]:
-    """Cell of the run for each file. Raises ConfigError for a file without a direction."""
+def _cells_by_file(path: Path, cells: Sequence[Cell]) -> Mapping[Path, Cell]:
+    """Return the cell of the run for each file. Raises ConfigError if no file has a direction."""
     if not path.is_dir():
         return {path: _direction_of_file(path, cells)}
     files = {}
@@ -91,6 +97,10 @@ def _files(path: Path, cells: Sequence[Cell]) -> Mapping[Path, Cell]:
 
 
 def _direction_of_file(path: Path, cells: Sequence[Cell]) -> Cell:
+    """Return the cell whose direction is in the name of a file, or the only translation.
+
+    Raises ConfigError if there are several translations and the name has no direction.
+    """
     for part in path.name.split("."):
         cell = _find_cell(cells, part)
         if cell:
@@ -100,18 +110,23 @@ def _direction_of_file(path: Path, cells: Sequence[Cell]) -> Cell:
         return translations[0]
     names = _names(translations)
     raise ConfigError(
-        f"{path}: which direction is it? Name it with --pair, such as --pair {names[0]}, or in the "
-        f"name of the file, such as {path.stem}.{names[0]}.txt; the run has {abbreviate(names)}"
+        f"{path}: the direction is unknown. Name it with --pair, such as --pair {names[0]}, or in "
+        f"the name of the file, such as {path.stem}.{names[0]}.txt; the run has {abbreviate(names)}"
     )
 
 
 def _find_cell(cells: Iterable[Cell], name: str) -> Cell | None:
     """Cell of a direction, whose languages may be spelled differently."""
-    wanted = [normal_form(language) for language in name.split("-")]
+    languages = _normal_languages(name)
     for cell in cells:
-        if [normal_form(language) for language in cell.name.split("-")] == wanted:
+        if _normal_languages(cell.name) == languages:
             return cell
     return None
+
+
+def _normal_languages(direction: str) -> list[str]:
+    """Return the languages of a direction such as `de-fr` in one spelling."""
+    return [normal_form(language) for language in direction.split("-")]
 
 
 def _names(cells: Iterable[Cell]) -> list[str]:
@@ -139,7 +154,7 @@ def _score(
     measure: Measure,
     lines: Sequence[str],
 ) -> Cell:
-    """Score an output; returns the cell of the run with this score."""
+    """Score an output, and return the cell of the run with this score only."""
     target = cell.pair.target
     scorer = Scorer(measure, target=target, tokenizer=matrix.protocol.tokenizer_for(target))
     score = scorer.score(lines, matrix.texts[cell.reference_text])

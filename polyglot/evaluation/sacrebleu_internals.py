@@ -21,16 +21,18 @@ from sacrebleu.significance import PairedTest
 from polyglot.core.errors import DataError
 from polyglot.evaluation.resampling import bootstrap_sums, randomised_sums
 
+DEFAULT_SEED = "12345"
+"""Seed of sacreBLEU."""
+
+MAX_SEED_DIGITS = 100
+"""Longest value of SACREBLEU_SEED; Python refuses to convert very long numbers."""
+
 METRIC_FUNCTIONS = (
     "_extract_corpus_statistics",
     "_aggregate_and_compute",
     "_compute_score_from_stats",
 )
 """Functions of a metric that sacreBLEU's paired tests call."""
-
-
-DEFAULT_SEED = "12345"
-MAX_SEED_DIGITS = 100
 
 
 class ResamplingChrf(CHRF):
@@ -145,16 +147,12 @@ def paired_test(
     baseline, *compared = _system_statistics(systems, references, tested_metric)
     p_values = []
     for system in compared:
-        if system.score.score == baseline.score.score:
-            p_values.append(1.0)  # no difference of the resamples exceeds 0, also by chance
-            continue
-        observed = abs(baseline.score.score - system.score.score)
-        differences = _resampled_differences(tested_metric, baseline, system, test, samples)
-        larger = int(numpy.sum(differences > observed))
-        p_values.append((larger + 1) / (samples + 1))
+        p_value = _p_value(tested_metric, baseline, system, test, samples)
+        p_values.append(p_value)
 
     signature = metric.get_signature()
-    signature.update("seed", str(_seed()).lower())
+    seed = str(_seed()).lower()
+    signature.update("seed", seed)
     signature.update(test, samples)
     return p_values, f"{baseline.score.name}|{signature}"
 
@@ -172,12 +170,31 @@ def _system_statistics(
     references: Sequence[str],
     metric: MeanOverRuns,
 ) -> list[_SystemStatistics]:
+    """Return the statistics of each system over all its runs."""
     statistics = []
     for runs in systems.values():
         sentences = list(zip(*runs, strict=True))
         table = metric._extract_corpus_statistics(sentences, [references])
-        statistics.append(_SystemStatistics(table, metric._aggregate_and_compute(table)))
+        score = metric._aggregate_and_compute(table)
+        statistics.append(_SystemStatistics(table, score))
     return statistics
+
+
+def _p_value(
+    metric: MeanOverRuns,
+    baseline: _SystemStatistics,
+    system: _SystemStatistics,
+    test: str,
+    samples: int,
+) -> float:
+    """Probability of the difference of two scores if the systems are equally good."""
+    observed = abs(baseline.score.score - system.score.score)
+    if observed == 0:
+        # sacreBLEU returns the smallest p here: no difference of the resamples exceeds 0.
+        return 1.0
+    differences = _resampled_differences(metric, baseline, system, test, samples)
+    larger_count = int(numpy.sum(differences > observed))
+    return (larger_count + 1) / (samples + 1)
 
 
 def _resampled_differences(
@@ -188,7 +205,7 @@ def _resampled_differences(
     samples: int,
 ) -> NDArray[Any]:
     """Difference of the scores in each resample; for the bootstrap, minus their mean."""
-    seed = _seed() or None  # as sacreBLEU: its paired tests take 0 for no seed
+    seed = _seed() or None  # like the paired tests of sacreBLEU, for which 0 means no seed
     if test == "bs":
         tables = [baseline.table, system.table]
         all_sums = bootstrap_sums(tables, samples=samples, seed=seed)
@@ -198,8 +215,10 @@ def _resampled_differences(
     first_scores = []
     second_scores = []
     for first_sums, second_sums in all_sums:
-        first_scores.append(metric._compute_score_from_stats(first_sums).score)
-        second_scores.append(metric._compute_score_from_stats(second_sums).score)
+        first = metric._compute_score_from_stats(first_sums)
+        second = metric._compute_score_from_stats(second_sums)
+        first_scores.append(first.score)
+        second_scores.append(second.score)
     differences = numpy.abs(numpy.array(second_scores) - numpy.array(first_scores))
     if test == "bs":
         return differences - differences.mean()
@@ -215,7 +234,7 @@ def _public_paired_test(
     test: str,
     samples: int,
 ) -> tuple[list[float], str]:
-    """Test of single runs through the public interface, which holds all resamples in memory."""
+    """Test single runs through the public interface, which holds all resamples in memory."""
     if any(len(runs) > 1 for runs in systems.values()):
         raise DataError(
             "This version of sacreBLEU cannot test the mean of several runs. "
@@ -229,18 +248,20 @@ def _public_paired_test(
     p_values = []
     for result in compared:
         is_equal = result.score == baseline.score
-        p_values.append(1.0 if is_equal else float(result.p_value))
+        p_value = 1.0 if is_equal else float(result.p_value)
+        p_values.append(p_value)
     return p_values, f"{score_name}|{signature}"
 
 
 def _has_internals(metric: Metric) -> bool:
+    """True if this version of sacreBLEU has all METRIC_FUNCTIONS."""
     return all(hasattr(metric, name) for name in METRIC_FUNCTIONS)
 
 
 def _seed() -> int | None:
-    """Seed of the resamples: that of sacreBLEU, or SACREBLEU_SEED; None for a random one.
+    """Seed of the resamples: SACREBLEU_SEED or the default; None for a random seed.
 
-    Raises DataError for a value that is no seed.
+    Raises DataError for a value that cannot be a seed.
     """
     text = os.environ.get("SACREBLEU_SEED", DEFAULT_SEED)
     if text.lower() == "none":

@@ -175,14 +175,7 @@ class EnsembleTranslator:
 
         split_sentences: split each string into sentences, and join their best translations.
         """
-        by_language = {source: sentences}
-        if isinstance(sentences, Mapping):
-            by_language = dict(sentences)
-        if None in by_language or not by_language:
-            raise ConfigError(
-                "source: missing; name the language of the sentences, "
-                "or give a mapping from languages to sentences"
-            )
+        by_language = _by_language(sentences, source)
         self.check(list(by_language), target)
         config = self.members[0].search_config_with(search_settings)
 
@@ -285,6 +278,20 @@ class EnsembleTranslator:
             raise ConfigError(
                 f"{name}: has text.symbols, which are numbered by one source; name a single --from"
             )
+
+
+def _by_language(sentences: Sentences, source: str | None) -> dict[str, Iterable[str]]:
+    """Return the sentences by their language. Raises ConfigError if a language is not named."""
+    if isinstance(sentences, Mapping):
+        by_language = dict(sentences)
+    else:
+        by_language = {source: sentences}
+    if None in by_language or not by_language:
+        raise ConfigError(
+            "source: missing; name the language of the sentences, "
+            "or give a mapping from languages to sentences"
+        )
+    return by_language
 
 
 def _readable_pairs(run: Run, sources: Sequence[str], target: str) -> list[LanguagePair]:

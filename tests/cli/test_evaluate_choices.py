@@ -195,7 +195,7 @@ def test_the_direction_in_the_name_of_a_file(evaluated, polyglot):
             "out.txt: has 1 line, but the references of de-fr have 5",
         ),
         ("", ("--pair", "de-fr"), "out.txt: has 0 lines, but the references of de-fr have 5"),
-        ("x\n", (), "out.txt: which direction is it? Name it with --pair, such as --pair de-en"),
+        ("x\n", (), "out.txt: the direction is unknown. Name it with --pair, such as --pair de-en"),
         ("x\n", ("--pair", "fr-de"), "--pair: no direction named 'fr-de'. Known: de-en, de-fr"),
         ("x\n", ("--measure", "ter"), "--measure: no measure named 'ter'. Known: bleu, chrf"),
         (b"\xff\n", ("--pair", "de-fr"), "out.txt, line 1: not UTF-8"),
