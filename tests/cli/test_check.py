@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import datasets
+import pytest
 
 from tests.cli.small_run import LAST_CHECKPOINT, file_hashes, flip_last_bit, one_line
 
