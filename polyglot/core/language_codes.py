@@ -11,13 +11,13 @@ The data are those of langcodes: the subtag registry of BCP 47 and Unicode CLDR.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Any
 
-from polyglot.core.errors import abbreviate
+from polyglot.core.errors import abbreviate, unknown_name
 
 SCRIPT_NAMES = {
     "arabic": "Arab",
@@ -112,6 +112,17 @@ def parse_language(name: str) -> LanguageCode:
 def normal_form(name: str) -> str:
     """Return the tag that all spellings of one language share: `de` for `deu_Latn`."""
     return parse_language(name).normal_form
+
+
+def unknown_language(kind: str, name: str, known_names: Collection[str]) -> str:
+    """Message for a language that is not known; suggests another spelling of the same language.
+
+    kind: what the language does not have, such as `encoder`.
+    """
+    language = find_language(name, list(known_names))
+    if language is not None:
+        return f"no {kind} named {name!r}. This language is {language!r} here"
+    return unknown_name(kind, name, known_names)
 
 
 def is_same_language(first: str, second: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError
+from polyglot.core.language_codes import unknown_language
 from polyglot.tasks.pairs import LanguagePair
 
 
@@ -38,6 +39,6 @@ def check_direction(
 ) -> None:
     """Raise ConfigError if the source language has no encoder or the target no decoder."""
     if source not in sources:
-        raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
+        raise ConfigError(f"source language: {unknown_language('encoder', source, sources)}")
     if target not in targets:
-        raise ConfigError(f"target language: {unknown_name('decoder', target, targets)}")
+        raise ConfigError(f"target language: {unknown_language('decoder', target, targets)}")

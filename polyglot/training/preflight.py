@@ -59,7 +59,7 @@ def check_and_open_corpora(
             logger.warning(
                 f"data.test: {message}; directions with that language will have no score"
             )
-    _log_ignored(train)
+    _log_unused_and_missing_text(train)
     unknown = describe_unknown(config.languages)
     if unknown:
         logger.info(unknown)
@@ -93,7 +93,7 @@ def load_training_corpora(config: Config) -> Corpora:
     problems = train.check(trained_languages(config))
     if problems:
         raise DataError("\n".join(problems))
-    _log_ignored(train)
+    _log_unused_and_missing_text(train)
     return train
 
 
@@ -195,6 +195,6 @@ def _held_out_corpora(config: Config, run: Run | None = None) -> dict[str, Corpo
     }
 
 
-def _log_ignored(train: Corpora) -> None:
-    for message in train.ignored_languages():
+def _log_unused_and_missing_text(train: Corpora) -> None:
+    for message in [*train.ignored_languages(), *train.missing_files()]:
         logger.info(message)

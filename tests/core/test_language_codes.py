@@ -15,6 +15,7 @@ from polyglot.core.language_codes import (
     normal_form,
     parse_language,
     repeated_languages,
+    unknown_language,
 )
 
 SPELLINGS = {
@@ -181,3 +182,10 @@ def test_every_name_can_be_interpreted(name):
     assert parse_language(code.normal_form).normal_form == code.normal_form
     find_code(name, TWO_LETTERS)
     describe_unknown([name])
+
+
+def test_another_spelling_of_a_known_language_is_suggested():
+    known = ["eng_Latn", "zh_Hant"]
+    message = unknown_language("encoder", "en", known)
+    assert message == "no encoder named 'en'. This language is 'eng_Latn' here"
+    assert "Known: eng_Latn, zh_Hant" in unknown_language("encoder", "fr", known)

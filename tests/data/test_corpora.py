@@ -768,3 +768,16 @@ def test_a_pipe_is_no_corpus(tmp_path):
     corpus = corpora(tmp_path, {"name": "text", "path": "a.{language}"}, languages=("de", "en"))
     [problem] = corpus.check()
     assert "a.de: a pipe or device, which cannot be read twice" in problem
+
+
+def test_a_missing_file_of_one_language_has_a_message(tmp_path):
+    for name in ("a.de", "a.en", "b.de", "b.en", "b.fr"):
+        (tmp_path / name).write_text("x\n", encoding="utf-8")
+    settings = [
+        configured({"type": "text", "path": "a.{language}"}),
+        configured({"type": "text", "path": "b.{language}"}),
+    ]
+    corpora = Corpora(settings, folder=tmp_path, languages=("de", "en", "fr"))
+    assert corpora.check() == []
+    [message] = corpora.missing_files()
+    assert f"no file for fr (such as {tmp_path}/a.fr)" in message

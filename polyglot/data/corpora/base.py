@@ -75,6 +75,10 @@ class Corpus(ABC):
         """Languages that the settings of the corpus name but the run does not have."""
         return []
 
+    def missing_files(self) -> dict[str, Path]:
+        """File of each language of the run whose file does not exist, beside files that do."""
+        return {}
+
     @abstractmethod
     def pairs(self) -> set[LanguagePair]:
         """Language pairs with text, copies included."""

@@ -103,6 +103,22 @@ class Corpora:
                 )
         return messages
 
+    def missing_files(self) -> list[str]:
+        """Message for each corpus that has files for some languages of the run and not for others.
+
+        The other languages may have text in another corpus, or a file name may be misspelt.
+        """
+        messages = []
+        for corpus in self._corpora:
+            missing = corpus.missing_files()
+            if missing:
+                first = next(iter(missing.values()))
+                messages.append(
+                    f"{corpus.name}: no file for {abbreviate(missing)} (such as {first}); "
+                    "text of these languages comes from other corpora only"
+                )
+        return messages
+
     def other_languages(self) -> list[str]:
         """Languages that the settings of the corpora name but the run does not have."""
         languages: dict[str, None] = {}  # in order, each once

@@ -239,6 +239,11 @@ class TextCorpus(Corpus):
             messages[language] = f"{path}: no such file; there are files for {languages}"
         return messages
 
+    def missing_files(self) -> dict[str, Path]:
+        if not self._language_files:
+            return {}
+        return self._missing_files
+
     def pairs(self) -> set[LanguagePair]:
         copies = {LanguagePair(language, language) for language in self._language_files}
         return set(self._pair_files) | copies

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from polyglot.core.console import stderr_console
-from polyglot.core.errors import ConfigError, DataError, unknown_name
+from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.language_codes import unknown_language
 from polyglot.inference.embeddings.pooling import (
     cast,
     check_pooling,
@@ -206,9 +207,8 @@ class SentenceEncoder:
         """Raise ConfigError for a language without an encoder."""
         for language in dict.fromkeys(languages):
             if language not in self.model.encoders:
-                raise ConfigError(
-                    f"language: {unknown_name('encoder', language, self.model.encoders)}"
-                )
+                message = unknown_language("encoder", language, self.model.encoders)
+                raise ConfigError(f"language: {message}")
 
     similarity = staticmethod(similarity)
     similarity_pairwise = staticmethod(similarity_pairwise)
