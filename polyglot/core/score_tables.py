@@ -69,9 +69,16 @@ def lower_is_better(measure: str) -> bool:
 
 
 def score_limits(measure: str) -> tuple[float, float]:
-    """Scores with the lightest and with the darkest colour, for a measure such as `bleu-paper`."""
+    """Scores with the lightest and with the darkest colour, for a measure such as `bleu-paper`.
+
+    For a metric without an entry in SCORE_LIMITS they are 0 and 100.
+    """
     metric, _, _ = measure.partition("-")
-    return SCORE_LIMITS[metric]
+    if metric in SCORE_LIMITS:
+        return SCORE_LIMITS[metric]
+    if metric in LOWER_IS_BETTER:
+        return (100.0, 0.0)
+    return (0.0, 100.0)
 
 
 def colour_share(score: float, limits: tuple[float, float]) -> float:

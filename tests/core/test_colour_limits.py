@@ -14,10 +14,16 @@ from polyglot.core.score_tables import (
 )
 
 
-def test_every_metric_has_limits() -> None:
-    assert set(SCORE_LIMITS) == {*METRIC_TITLES, *RETRIEVAL_TITLES}
-    for metric, (lightest, darkest) in SCORE_LIMITS.items():
+def test_limits_of_every_metric_follow_its_direction() -> None:
+    metrics = {*METRIC_TITLES, *RETRIEVAL_TITLES}
+    assert set(SCORE_LIMITS) <= metrics
+    for metric in metrics:
+        lightest, darkest = score_limits(metric)
         assert (lightest > darkest) == (metric in LOWER_IS_BETTER)
+
+
+def test_a_metric_without_limits_has_those_of_a_percentage() -> None:
+    assert score_limits("exact") == (0.0, 100.0)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ NAMED: list[tuple[str, str, str]] = [
     ),
     (  # `weighted` ignores `copy_weight`
         "polyglot/tasks/schedule.py",
-        "task.weight * self.config.weights.get(task.name, 1.0)",
-        "self.config.weights.get(task.name, 1.0)",
+        "return task.weight * weight",
+        "return weight",
     ),
     (  # the randomness of a batch does not depend on the seed of the run
         "polyglot/training/trainer.py",
@@ -64,8 +64,8 @@ NAMED: list[tuple[str, str, str]] = [
     ),
     (  # translations of different sources are compared if the references are equal
         "polyglot/evaluation/significance.py",
-        "(cell.source_text, cell.reference_text) for",
-        "cell.reference_text for",
+        "texts.add((source_text, reference_text))",
+        "texts.add(reference_text)",
     ),
     (  # signatures without those of pivot translation
         "polyglot/evaluation/score_matrix.py",
