@@ -286,7 +286,7 @@ def _compare_graphs(
     device: str | None,
 ) -> Page:
     from polyglot.analysis.graph_comparison import LoadedRun, graph_comparison_page
-    from polyglot.evaluation.significance import distinct_names
+    from polyglot.core.path_names import distinct_names
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
 

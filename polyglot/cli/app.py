@@ -34,7 +34,7 @@ LONGEST_MESSAGE = 3500
 """Bytes of an error message that are printed."""
 LONGEST_USAGE_MESSAGE = 2000
 """Bytes of a message about wrong options; a frame around it needs some more."""
-UsageError = typer.BadParameter.__base__
+UsageError = typer.BadParameter.__base__  # typer has no public name for it
 """Error of typer about wrong options or arguments."""
 OUT_OF_MEMORY = (
     "not enough memory: lower batching.size (with `by: tokens`, it limits the longest batch), "

@@ -23,6 +23,7 @@ from polyglot.cli.parameters import (
 )
 from polyglot.cli.progress import described_progress
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.path_names import distinct_names
 from polyglot.core.score_tables import METRIC_TITLES
 
 if TYPE_CHECKING:
@@ -148,7 +149,6 @@ def evaluate(
     Results with the same checkpoint, text and settings are reused.
     """
     from polyglot.evaluation.choices import Output, choose_metrics
-    from polyglot.evaluation.significance import distinct_names
     from polyglot.runs.run import Run
     from polyglot.runs.stored_settings import EVALUATION
 
@@ -161,7 +161,8 @@ def evaluate(
     evaluated_runs = dict(zip(distinct_names(paths), runs[:1] if ensemble else runs))
     test_sets = _choose_test_sets(settings, test or (), evaluated_runs)
     place = Output(output, run_count=len(evaluated_runs))
-    place.check(test_sets[next(iter(test_sets))])
+    first_sets = next(iter(test_sets.values()))
+    place.check(first_sets)
     folder = _result_folder(protocol, runs[1:] if ensemble else [], search, chosen_metrics)
 
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
@@ -203,7 +204,7 @@ def _choose_test_sets(
     texts: Sequence[str],
     runs: Mapping[str, Run],
 ) -> dict[str, list[TestSet]]:
-    """Choose the test sets of each run, by its name; `valid` is another text for each run."""
+    """Return the test sets by the name of the run. The text of `valid` differs between runs."""
     from polyglot.evaluation.choices import choose_test_sets
 
     test_sets = {}
@@ -220,7 +221,11 @@ def _matrix_folders(
     name: str,
     folder: str,
 ) -> list[Path]:
-    """Folder of each test set. name: that of the run. folder: of the protocol and its options."""
+    """Return the folder of the matrix of each test set.
+
+    name: name of the run. folder: folder for the protocol and the options, below `evaluation`.
+    """
+    is_only_set = len(test_sets) == 1
     folders = []
     for test_set in test_sets:
         path = place.folder(
@@ -228,7 +233,7 @@ def _matrix_folders(
             test_set,
             run_name=name,
             protocol_folder=folder,
-            is_only_set=len(test_sets) == 1,
+            is_only_set=is_only_set,
         )
         folders.append(path)
     return folders
@@ -371,12 +376,11 @@ def compare(
 
     Nothing is translated again. Outputs are scored like the first run, on its references.
     """
-    from polyglot.evaluation.external_outputs import is_output, only_direction, output_matrix
+    from polyglot.evaluation.external_outputs import output_matrix
     from polyglot.evaluation.significance import (
         DEFAULT_TEST,
         TESTS,
         compare_systems,
-        distinct_names,
     )
     from polyglot.evaluation.views.terminal import comparison_table
 
@@ -386,16 +390,7 @@ def compare(
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
 
     names = distinct_names(paths)
-    matrices: dict[Path, ScoreMatrix] = {}
-    for path in paths:
-        if not is_output(path):
-            matrix = _load_matrix(path, protocol)
-            matrices[path] = only_direction(matrix, pair) if pair else matrix
-    if not matrices:
-        raise ConfigError(
-            "compare needs an evaluated run: its references and its signature are used for the "
-            "outputs of other programs"
-        )
+    matrices = _load_matrices(paths, protocol, pair)
     first_run = next(iter(matrices.values()))
     chosen_measure = _choose_measure(measure, first_run)
 
@@ -406,6 +401,33 @@ def compare(
         systems[name] = [matrices[path]]
     comparison = compare_systems(systems, measure=chosen_measure, test=test)
     screen.print(comparison_table(comparison))
+
+
+def _load_matrices(
+    paths: Sequence[Path],
+    protocol: str,
+    pair: str | None,
+) -> dict[Path, ScoreMatrix]:
+    """Load the results of the runs among the paths, of one direction or all.
+
+    Raises ConfigError if all paths are outputs of other programs.
+    """
+    from polyglot.evaluation.external_outputs import is_output, only_direction
+
+    matrices = {}
+    for path in paths:
+        if is_output(path):
+            continue
+        matrix = _load_matrix(path, protocol)
+        if pair:
+            matrix = only_direction(matrix, pair)
+        matrices[path] = matrix
+    if not matrices:
+        raise ConfigError(
+            "compare needs an evaluated run: its references and its signature are used for the "
+            "outputs of other programs"
+        )
+    return matrices
 
 
 def _load_matrix(path: Path, protocol: str) -> ScoreMatrix:

@@ -192,28 +192,38 @@ def match(
 
     The widths are printed as overrides for `train`, after those of this command.
     """
-    from polyglot.training.parameter_matching import (
-        count_model_parameters,
-        match_parameters,
-        parse_parameter_count,
-    )
+    from polyglot.training.parameter_matching import match_parameters
+
+    target = _target_parameters(parameters, reference)
+    config, sizes = _load_with_vocabulary_sizes(name, overrides or ())
+    result = match_parameters(config, sizes, target)
+    difference = result.parameters / target - 1
+    logger.info(f"{result.parameters:,} parameters for {target:,}: {difference:+.2%}")
+
+    printed_overrides = list(map(shlex.quote, overrides or ()))
+    for key, value in result.settings.items():
+        printed_overrides.append(f"{key}={value}")
+    print(*printed_overrides)
+
+
+def _target_parameters(parameters: str | None, reference: str | None) -> int:
+    """Return the number of parameters to match.
+
+    parameters: a number. reference: a configuration or a run. Raises ConfigError unless exactly one
+    of them is given.
+    """
+    from polyglot.training.parameter_matching import count_model_parameters, parse_parameter_count
 
     if (parameters is None) == (reference is None):
         raise ConfigError(
             "match needs either --parameters, such as --parameters 12M, or --parameters-of CONFIG"
         )
-    if parameters or reference.replace("_", "").isdigit():
-        target = parse_parameter_count(parameters or reference)
-    else:
-        reference_config, reference_sizes = _load_with_vocabulary_sizes(reference, ())
-        target = count_model_parameters(reference_config, reference_config.model, reference_sizes)
-
-    config, sizes = _load_with_vocabulary_sizes(name, overrides or ())
-    result = match_parameters(config, sizes, target)
-    difference = result.parameters / target - 1
-    logger.info(f"{result.parameters:,} parameters for {target:,}: {difference:+.2%}")
-    settings = [f"{key}={value}" for key, value in result.settings.items()]
-    print(*map(shlex.quote, overrides or ()), *settings)
+    if parameters is not None:
+        return parse_parameter_count(parameters)
+    if reference.replace("_", "").isdigit():  # the older form of --parameters
+        return parse_parameter_count(reference)
+    config, sizes = _load_with_vocabulary_sizes(reference, ())
+    return count_model_parameters(config, config.model, sizes)
 
 
 def _load_with_vocabulary_sizes(
@@ -234,8 +244,13 @@ def _load_with_vocabulary_sizes(
         return plan.config, plan.vocabulary_sizes
 
     run = Run.open(name)
-    config = load_config(run.config_file, overrides) if overrides else run.config
-    changed_sections = {override_key(override).partition(".")[0] for override in overrides}
+    config = run.config
+    if overrides:
+        config = load_config(run.config_file, overrides)
+    changed_sections = set()
+    for override in overrides:
+        section, _, _ = override_key(override).partition(".")
+        changed_sections.add(section)
     if run.vocabularies and changed_sections.isdisjoint(VOCABULARY_SECTIONS):
         sizes = {language: len(words) for language, words in run.vocabularies.items()}
         return config, sizes

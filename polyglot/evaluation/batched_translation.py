@@ -105,12 +105,14 @@ def translate_directions(
         for target, sentences in by_target.items():
             started = time.perf_counter()
             for line, hypothesis in _decode(translator, sentences, target, config, advance):
-                states[line.text, target].hypotheses[line.row] = hypothesis
+                state = states[line.text, target]
+                state.hypotheses[line.row] = hypothesis
             decoding_seconds = (time.perf_counter() - started) / max(1, len(sentences))
-            seconds = encoding_seconds + decoding_seconds
-            for text, count in Counter(sentence.line.text for sentence in sentences).items():
+            seconds_per_sentence = encoding_seconds + decoding_seconds
+            counts = Counter(sentence.line.text for sentence in sentences)
+            for text, count in counts.items():
                 state = states[text, target]
-                state.seconds += seconds * count
+                state.seconds += seconds_per_sentence * count
                 state.remaining -= count
                 if state.remaining == 0:
                     yield (text, target), state.hypotheses, state.seconds

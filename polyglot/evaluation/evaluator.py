@@ -53,8 +53,8 @@ def evaluate(
     test_set: one of a protocol with several test sets; by default the first.
     folder: where the matrix will be saved. Each direction is stored there as soon as it is
     finished, and is used again if parameters, text and settings are the same. An earlier matrix
-    stays until the new one is saved. other_folders: with more results of the run, whose
-    translations are used again, too.
+    stays until the new one is saved.
+    other_folders: folders with other results of the run; their translations are used again, too.
 
     Texts and tokenizers are checked before the first sentence is translated.
     Raises ConfigError, DataError and CheckpointError.
@@ -83,10 +83,7 @@ def evaluate(
         progress=progress,
     )
     results = _Results(scorer, text, cache, keys)
-    for route, result in cached.items():
-        translated = TranslatedText(result.lines, result.seconds, result.provenance)
-        route_translator.add_finished(route, text.by_pair[route.pair].sources, translated)
-        results.add(route, translated, cell=_stored_cell(result))
+    _add_cached(cached, text, route_translator, results)
     remaining = {route: text.by_pair[route.pair].sources for route in keys if route not in cached}
     symbols_before = translator.symbols_without_rule
     for route, translated in route_translator.translate(remaining):
@@ -97,13 +94,30 @@ def evaluate(
     return _assemble(plan, text, results, checkpoint=checkpoint, provenance=provenance)
 
 
+def _add_cached(
+    cached: Mapping[Route, CachedResult],
+    text: EvaluationText,
+    route_translator: RouteTranslator,
+    results: _Results,
+) -> None:
+    """Add the stored translations to the results and to the translator, which continues them."""
+    for route, result in cached.items():
+        translated = TranslatedText(result.lines, result.seconds, result.provenance)
+        sources = text.by_pair[route.pair].sources
+        route_translator.add_finished(route, sources, translated)
+        results.add(route, translated, cell=_stored_cell(result))
+
+
 def _recall(
     cache: ResultsCache,
     keys: Mapping[Route, CacheKeys],
     other_folders: Iterable[Path],
 ) -> dict[Route, CachedResult]:
     """Read the routes that the folder already has, and translations of other folders."""
-    other_caches = [ResultsCache(folder) for folder in other_folders if folder != cache.folder]
+    other_caches = []
+    for folder in other_folders:
+        if folder != cache.folder:
+            other_caches.append(ResultsCache(folder))
     cached = {}
     for route, route_keys in keys.items():
         result = cache.recall(route.name, route_keys)

@@ -93,26 +93,32 @@ class ScoreMatrix:
 
     def __repr__(self) -> str:
         run = self.checkpoint.get("run", "a model")
-        scored = sum(bool(cell.scores) for cell in self.all_cells)
+        cells = self.all_cells
+        scored_count = sum(bool(cell.scores) for cell in cells)
         head = f"<ScoreMatrix of {run}: {len(self.languages)} languages, "
-        head += f"{scored} of {len(self.all_cells)} directions scored"
+        head += f"{scored_count} of {len(cells)} directions scored"
         if self.test_set:
             head += f", test set {self.test_set}"
         lines = [head]
         for measure in self.measures:
-            means = []
-            for kind, value in self.means(measure).items():
-                means.append(f"{kind} {format_number(value)}")
-            listed = ", ".join(means) or "no scores"
-            lines.append(f" {measure.title}: {listed}")
+            means = self._describe_means(measure)
+            lines.append(f" {measure.title}: {means}")
         return "\n".join(lines) + ">"
+
+    def _describe_means(self, measure: Measure) -> str:
+        """Return `supervised 41.2, zero-shot 30.5`."""
+        means = []
+        for kind, value in self.means(measure).items():
+            number = format_number(value)
+            means.append(f"{kind} {number}")
+        return ", ".join(means) or "no scores"
 
     def to_pandas(self, measure: Measure | str | None = None) -> DataFrame:
         """Return the scores as a data frame of pandas.
 
         With a measure, such as `bleu`: sources as rows, targets as columns, NaN without a score.
-        Without one: a row per direction, also pivot translations, with the columns of `matrix.csv`.
-        Raises ConfigError for a measure that the matrix does not have.
+        Without one: a row for each direction and each pivot translation, with the columns of
+        `matrix.csv`. Raises ConfigError for a measure that the matrix does not have.
         """
         from pandas import DataFrame, Index
 
@@ -128,8 +134,9 @@ class ScoreMatrix:
             dtype=float,
         )
         for pair, cell in self.cells.items():
-            if name in cell.scores:
-                frame.loc[pair.source, pair.target] = cell.scores[name].value
+            score = cell.scores.get(name)
+            if score is not None:
+                frame.loc[pair.source, pair.target] = score.value
         return frame
 
     def _record(self, cell: Cell) -> dict[str, Any]:
@@ -144,11 +151,11 @@ class ScoreMatrix:
         }
         for name in map(str, self.measures):
             score = cell.scores.get(name)
-            record[name] = score and score.value
-            record[f"{name}_interval"] = score and score.interval
-            record[f"{name}_signature"] = score and score.signature
+            record[name] = getattr(score, "value", None)
+            record[f"{name}_interval"] = getattr(score, "interval", None)
+            record[f"{name}_signature"] = getattr(score, "signature", None)
         for error in ERROR_TITLES:
-            record[error] = cell.outputs and getattr(cell.outputs, error)
+            record[error] = getattr(cell.outputs, error, None)
         record["reason"] = cell.reason
         return record
 

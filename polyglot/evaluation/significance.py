@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import mean
 
-from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.errors import DataError
 from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import KINDS, format_number
 from polyglot.evaluation.measures import Measure
@@ -134,31 +132,6 @@ class Comparison:
             f"* differs from {self.names[0]} with p < {SIGNIFICANCE_LEVEL} "
             f"({self.test_description}){self.resampling_note}"
         )
-
-
-def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Shortest end of each path that no other path has.
-
-    `phrasebook`, or `first/phrasebook` if there is also `second/phrasebook`.
-    Raises ConfigError for a path that is named twice.
-    """
-    all_parts: list[tuple[str, ...]] = []
-    for path in paths:
-        parts = Path(os.path.abspath(path)).parts
-        if parts in all_parts:
-            raise ConfigError(f"{path}: named twice; name each run once")
-        all_parts.append(parts)
-    return [_shortest_distinct_end(parts, all_parts) for parts in all_parts]
-
-
-def _shortest_distinct_end(parts: tuple[str, ...], all_parts: Sequence[tuple[str, ...]]) -> str:
-    other_paths = [other for other in all_parts if other != parts]
-    for length in range(1, len(parts)):
-        end = parts[-length:]
-        other_ends = [other[-length:] for other in other_paths]
-        if end not in other_ends:
-            return str(Path(*end))
-    return str(Path(*parts))
 
 
 def compare_systems(
@@ -314,20 +287,16 @@ def _compare(
             p_values[1:] = tested
             _add_target(signatures, signature, systems)
 
-        tokenizers = _tokenizers(systems, measure)
-        if len(tokenizers) > 1:
-            listed = ", ".join(sorted(tokenizers))
-            logger.warning(
-                f"{direction}: scored with different tokenizers ({listed}), "
-                "so the scores cannot be compared; evaluate all runs again with one tokenizer"
-            )
+        _warn_about_tokenizers(direction, systems, measure)
 
         rows[direction] = {}
-        for (name, runs), p in zip(systems.items(), p_values, strict=True):
-            rows[direction][name] = ComparedScore(_mean_score(runs, measure), p)
-        kinds[direction] = [_first_cell(runs).kind for runs in systems.values()]
-        if any(len(runs) > 1 for runs in systems.values()):
-            averages_runs = True
+        kinds[direction] = []
+        for (name, runs), p_value in zip(systems.items(), p_values, strict=True):
+            score = _mean_score(runs, measure)
+            rows[direction][name] = ComparedScore(score, p_value)
+            kinds[direction].append(_first_cell(runs).kind)
+            if len(runs) > 1:
+                averages_runs = True
         names = list(systems)
     return Comparison(
         measure=measure,
@@ -338,6 +307,21 @@ def _compare(
         kinds=kinds,
         averages_runs=averages_runs,
     )
+
+
+def _warn_about_tokenizers(
+    direction: str,
+    systems: Mapping[str, RunCells],
+    measure: Measure,
+) -> None:
+    """Warn if the scores of a direction were computed with different tokenizers."""
+    tokenizers = _tokenizers(systems, measure)
+    if len(tokenizers) > 1:
+        listed = ", ".join(sorted(tokenizers))
+        logger.warning(
+            f"{direction}: scored with different tokenizers ({listed}), "
+            "so the scores cannot be compared; evaluate all runs again with one tokenizer"
+        )
 
 
 def _can_be_tested(systems: Mapping[str, RunCells], measure: Measure) -> bool:
@@ -358,9 +342,10 @@ def _tokenizers(systems: Mapping[str, RunCells], measure: Measure) -> set[str]:
     tokenizers = set()
     for runs in systems.values():
         for _, cell in runs:
-            signature = cell.scores[str(measure)].signature
-            fields = [field for field in signature.split("|") if field.startswith("tok:")]
-            tokenizers.add("".join(fields))
+            score = cell.scores[str(measure)]
+            fields = score.signature.split("|")
+            tokenizer_fields = [field for field in fields if field.startswith("tok:")]
+            tokenizers.add("".join(tokenizer_fields))
     return tokenizers
 
 
@@ -396,8 +381,10 @@ def _test(
     references = scorer.prepare(matrix.texts[cell.reference_text])
     hypotheses = {}
     for name, runs in systems.items():
-        outputs = [run.hypotheses[run_cell.name] for run, run_cell in runs]
-        hypotheses[name] = [scorer.prepare(lines) for lines in outputs]
+        hypotheses[name] = []
+        for run_matrix, run_cell in runs:
+            lines = run_matrix.hypotheses[run_cell.name]
+            hypotheses[name].append(scorer.prepare(lines))
     return paired_test(
         hypotheses,
         references,

@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
-from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluation import sacrebleu_internals
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
@@ -25,7 +25,6 @@ from polyglot.evaluation.significance import (
     Comparison,
     compare_direct_and_pivot,
     compare_systems,
-    distinct_names,
 )
 from polyglot.evaluation.views.terminal import comparison_table
 from polyglot.tasks.pairs import LanguagePair
@@ -384,25 +383,6 @@ def test_significant_differences_are_marked() -> None:
     assert "80.0*" in text
     assert "10.0*" not in text
     assert "* differs from bad with p < 0.05 (paired bootstrap, BLEU|" in text
-
-
-def test_names_are_the_shortest_distinct_ends_of_paths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    paths = [
-        Path("/long/way/first/run"),
-        Path("/long/way/second/run"),
-        Path("/long/way/other"),
-        Path("."),
-    ]
-    assert distinct_names(paths) == ["first/run", "second/run", "other", tmp_path.name]
-    assert distinct_names([Path("/run"), Path("/a/run")]) == ["/run", "a/run"]
-
-
-def test_a_path_that_is_named_twice_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="/a/b/../run: named twice; name each run once"):
-        distinct_names([Path("/a/run"), Path("/a/b/../run")])
 
 
 def test_a_long_name_is_wrapped_and_not_cut() -> None:
