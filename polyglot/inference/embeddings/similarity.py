@@ -7,7 +7,7 @@ match for anything (Artetxe and Schwenk 2019, section 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy
@@ -73,23 +73,26 @@ def exact_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
 
     queries (N, D), vectors (M, D). Works block by block.
     """
-    blocks = []
-    for start in range(0, len(queries), BLOCK_SIZE):
-        block = _unit_vectors(queries[start : start + BLOCK_SIZE])
-        blocks.append(_nearest(block, vectors, min(k, len(vectors))))
-    similarities = torch.cat([neighbours.similarities for neighbours in blocks])
-    rows = torch.cat([neighbours.rows for neighbours in blocks])
-    return Neighbours(similarities, rows)
+    k = min(k, len(vectors))
+    similarities = []
+    rows = []
+    for block in _unit_blocks(queries):
+        nearest = _nearest(block, vectors, k)
+        similarities.append(nearest.similarities)
+        rows.append(nearest.rows)
+    return Neighbours(torch.cat(similarities), torch.cat(rows))
 
 
 def _nearest(queries: Tensor, vectors: Vectors, k: int) -> Neighbours:
     """Find the k nearest vectors of a block of queries with length 1."""
     best: Neighbours | None = None
-    for start in range(0, len(vectors), BLOCK_SIZE):
-        cosines = queries @ _unit_vectors(vectors[start : start + BLOCK_SIZE]).T
-        top = cosines.topk(min(k, cosines.shape[1]))
+    first_row = 0
+    for block in _unit_blocks(vectors):
+        cosines = queries @ block.T
+        top = cosines.topk(min(k, len(block)))
         similarities = top.values
-        rows = top.indices + start
+        rows = top.indices + first_row
+        first_row += len(block)
         if best is not None:
             similarities = torch.cat([best.similarities, similarities], dim=1)
             rows = torch.cat([best.rows, rows], dim=1)
@@ -121,15 +124,15 @@ def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(cells, 32)
     sample = numpy.random.default_rng(0).permutation(len(vectors))[: 256 * cells]
-    index.train(_unit_vectors(vectors[numpy.sort(sample)]).numpy())
-    for start in range(0, len(vectors), BLOCK_SIZE):
-        index.add(_unit_vectors(vectors[start : start + BLOCK_SIZE]).numpy())
+    training_vectors = _unit_vectors(vectors[numpy.sort(sample)])
+    index.train(training_vectors.numpy())
+    for block in _unit_blocks(vectors):
+        index.add(block.numpy())
 
     similarities = []
     rows = []
-    for start in range(0, len(queries), BLOCK_SIZE):
-        block = _unit_vectors(queries[start : start + BLOCK_SIZE]).numpy()
-        block_similarities, block_rows = index.search(block, k)
+    for block in _unit_blocks(queries):
+        block_similarities, block_rows = index.search(block.numpy(), k)
         similarities.append(block_similarities)
         rows.append(block_rows)
     all_similarities = numpy.concatenate(similarities)
@@ -198,19 +201,31 @@ def mine_bitext(
         candidates.add(Pair(score, source=neighbour, target=row))
 
     selected = []
-    sources = set()
-    targets = set()
-    for pair in sorted(candidates, key=lambda pair: (-pair.score, pair.source, pair.target)):
-        if pair.score < threshold or pair.source in sources or pair.target in targets:
+    used_sources = set()
+    used_targets = set()
+    best_first = sorted(candidates, key=lambda pair: (-pair.score, pair.source, pair.target))
+    for pair in best_first:
+        if pair.score < threshold:
             continue
-        sources.add(pair.source)
-        targets.add(pair.target)
+        if pair.source in used_sources or pair.target in used_targets:
+            continue
+        used_sources.add(pair.source)
+        used_targets.add(pair.target)
         selected.append(pair)
     return selected
 
 
 def _best_neighbours(neighbours: Neighbours) -> Iterable[tuple[float, int]]:
-    return zip(neighbours.similarities[:, 0].tolist(), neighbours.rows[:, 0].tolist())
+    """Similarity and row of the nearest neighbour of each vector."""
+    similarities = neighbours.similarities[:, 0]
+    rows = neighbours.rows[:, 0]
+    return zip(similarities.tolist(), rows.tolist())
+
+
+def _unit_blocks(vectors: Vectors) -> Iterator[Tensor]:
+    """Yield blocks of at most BLOCK_SIZE vectors of length 1."""
+    for start in range(0, len(vectors), BLOCK_SIZE):
+        yield _unit_vectors(vectors[start : start + BLOCK_SIZE])
 
 
 def _unit_vectors(vectors: Vectors) -> Tensor:
