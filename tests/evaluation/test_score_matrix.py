@@ -18,6 +18,7 @@ from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluation.grid import Grid, direct_grid, reference_grid
 from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.views import terminal
 from polyglot.evaluation.views.export import save_with_views
 from polyglot.evaluation.views.heat_map import _readable_colour, contrast, heat_map_png
 from polyglot.evaluation.views.markdown import matrix_csv, matrix_markdown
@@ -352,6 +353,21 @@ def test_the_terminal_shows_metrics_conditions_pivots_and_output_errors() -> Non
     assert "pivot‡ 27.5 (2 cells)" in text
     assert "-25.00" in text
     assert "25.0 (1.0) %" in text
+
+
+def test_many_pivot_translations_are_means_by_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = matrix(pivot=True)
+    values = {str(pair): cell.scores["bleu"].value for pair, cell in shown.pivots.items()}
+    monkeypatch.setattr(terminal, "MAX_PIVOT_ROWS", len(values))
+    assert all(name in rendered(terminal.pivot_table(shown, "bleu")) for name in values)
+
+    monkeypatch.setattr(terminal, "MAX_PIVOT_ROWS", len(values) - 1)
+    text = rendered(terminal.pivot_table(shown, "bleu"))
+    assert not any(name in text for name in values)
+    assert "matrix.md has every pair" in text
+    for target in {pair.target for pair in shown.pivots}:
+        scores = [values[str(pair)] for pair in shown.pivots if pair.target == target]
+        assert f"{sum(scores) / len(scores):.2f}" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

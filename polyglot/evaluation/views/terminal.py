@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import pluralize
@@ -35,6 +36,10 @@ KIND_STYLES = {
     "pivot": "cyan",
     "copy": "dim",
 }
+
+MAX_PIVOT_ROWS = 40
+"""Rows that a screen shows."""
+ALL_PAIRS_NOTE = "means over the pairs into each language; matrix.md has every pair"
 
 
 def matrix_tables(matrix: ScoreMatrix) -> Iterator[Table]:
@@ -109,14 +114,23 @@ def conditions_table(matrix: ScoreMatrix) -> Table:
             means[kind] = value
         cells = [format_number(means.get(kind)) for kind in kinds]
         table.add_row(measure.title, *cells)
-    return titled_table(with_test_set("All metrics and conditions", matrix.test_set), table)
+    title = with_test_set("All metrics and conditions", matrix.test_set)
+    return titled_table(title, table)
 
 
 def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
-    """Direct and pivot translation of each pair, with two digits since differences are small."""
+    """Direct and pivot translation of each pair, with two digits since differences are small.
+
+    For more than MAX_PIVOT_ROWS pairs, their means by target language.
+    """
     direct = direct_grid(matrix, measure)
     pivot = pivot_grid(matrix, measure)
     route = pivot_name(matrix)
+    title = f"{direct.title}: direct and pivot translation, {route}"
+    title = with_test_set(title, matrix.test_set)
+    if len(pivot.values) > MAX_PIVOT_ROWS:
+        return titled_table(title, _pivot_means(direct, pivot, route), ALL_PAIRS_NOTE)
+
     table = plain_table("pair", "direct", route, "difference")
     for pair, value in pivot.values.items():
         difference = direct.values[pair] - value
@@ -126,17 +140,40 @@ def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
             pivot.format_cell(pair, digits=2),
             format_difference(difference),
         )
-    title = f"{direct.title}: direct and pivot translation, {route}"
-    return titled_table(with_test_set(title, matrix.test_set), table)
+    return titled_table(title, table)
+
+
+def _pivot_means(direct: Grid, pivot: Grid, route: str) -> FoldedTable:
+    """Means of direct and pivot translation over the pairs into each language."""
+    direct_scores: dict[str, list[float]] = {}
+    pivot_scores: dict[str, list[float]] = {}
+    for pair, value in pivot.values.items():
+        direct_scores.setdefault(pair.target, []).append(direct.values[pair])
+        pivot_scores.setdefault(pair.target, []).append(value)
+
+    table = plain_table("into", "pairs", "direct", route, "difference")
+    for target, scores in direct_scores.items():
+        direct_mean = mean(scores)
+        pivot_mean = mean(pivot_scores[target])
+        table.add_row(
+            target,
+            str(len(scores)),
+            format_number(direct_mean, 2),
+            format_number(pivot_mean, 2),
+            format_difference(direct_mean - pivot_mean),
+        )
+    return table
 
 
 def output_errors_table(matrix: ScoreMatrix) -> Table:
     """Mean of each output error by kind."""
     table = plain_table("outputs", *ERROR_TITLES.values())
     for kind, errors in mean_errors_by_kind(matrix).items():
-        table.add_row(mark_kind(kind, kind), *errors.values())
+        name = mark_kind(kind, kind)
+        table.add_row(name, *errors.values())
     title = with_test_set("Output errors", matrix.test_set)
-    return titled_table(f"{title}. In brackets: the same measure for the references.", table)
+    title += ". In brackets: the same measure for the references."
+    return titled_table(title, table)
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -153,11 +190,13 @@ def comparison_table(comparison: Comparison) -> Table:
     table.add_section()
     for kind, means in comparison.means().items():
         cells = [format_number(means.get(name)) for name in comparison.names]
-        table.add_row(mark_kind(kind, kind), *cells)
+        row_name = mark_kind(kind, kind)
+        table.add_row(row_name, *cells)
 
     noun = "system" if comparison.averages_runs else "run"
     systems = pluralize(len(comparison.names), noun)
-    title = with_test_set(f"{comparison.measure.title} of {systems}", comparison.test_set)
+    title = f"{comparison.measure.title} of {systems}"
+    title = with_test_set(title, comparison.test_set)
     return titled_table(title, table, comparison.note)
 
 
