@@ -44,10 +44,16 @@ class StoredEvaluation:
         return self.values["measures"]
 
     def signatures(self, measure: str) -> list[str]:
-        """Signatures with the name of the metric: `BLEU|nrefs:1|…`."""
+        """Signatures with the name of the metric: `BLEU|nrefs:1|…`; several with their targets."""
         metric, _, _ = self.measures[measure].partition(" (")
-        signatures = self.values["signatures"][measure]
-        return [f"{metric}|{signature}" for signature in signatures]
+        targets_of_signatures = self.values["signatures"][measure]
+        lines = []
+        for signature, targets in targets_of_signatures.items():
+            line = f"{metric}|{signature}"
+            if len(targets_of_signatures) > 1:
+                line += f" (into {', '.join(targets)})"
+            lines.append(line)
+        return lines
 
     @cached_property
     def _texts(self) -> dict[str, list[str]]:
