@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
 from rich.text import Text
 
 from polyglot.core.console import SafeConsole, isolate_right_to_left
@@ -197,3 +199,12 @@ def test_words_from_right_to_left_are_isolated_on_a_terminal_only() -> None:
 def test_isolated_words(text: str, isolated: str) -> None:
     expected = isolated.replace("\x1b[", "\0").replace("[", "\u2068").replace("]", "\u2069")
     assert isolate_right_to_left(text) == expected.replace("\0", "\x1b[")
+
+
+@pytest.mark.parametrize("width", range(30, 90, 3))
+def test_the_measured_width_is_that_of_the_widest_line(width: int) -> None:
+    table = grid_table(language_grid(9))
+    console = Console(width=width)
+    measured = Measurement.get(console, console.options, table).maximum
+    lines = shown(table, width=width).splitlines()
+    assert measured == max(cell_len(line.rstrip()) for line in lines)

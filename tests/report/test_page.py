@@ -197,7 +197,7 @@ def test_the_size_of_the_page_grows_linearly_with_the_cells(tmp_path: Path) -> N
 def test_many_tasks_are_shown_by_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = import_module("polyglot.report.sections.data")
     run = tiny_run(tmp_path)
-    assert "<caption><span>Tasks</span></caption>" in section.data(RunFiles(run)).body
+    assert "<caption><span>Tasks, with the sentence pairs" in section.data(RunFiles(run)).body
     monkeypatch.setattr(section, "MAX_TASKS", 3)
     body = section.data(RunFiles(run)).body
     assert "4 tasks, by language" in body
