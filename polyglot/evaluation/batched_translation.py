@@ -140,13 +140,17 @@ def _encode(
     """Encode sentences, one source language after the other."""
     encoded = []
     by_language = attrgetter("language")
-    for language, group in groupby(sorted(portion, key=by_language), key=by_language):
+    sorted_portion = sorted(portion, key=by_language)
+    for language, group in groupby(sorted_portion, key=by_language):
         lines = list(group)
-        inputs = translator.model_inputs([line.line for line in lines], language)
-        by_model = [_encode_sentences(model, sentences, size=size) for model, sentences in inputs]
-        for line, *encodings in zip(lines, *by_model):
-            is_blank = None in encodings
-            encoded.append(_EncodedLine(line, None if is_blank else encodings))
+        sources = [line.line for line in lines]
+        encodings_by_model = []
+        for model, sentences in translator.model_inputs(sources, language):
+            encodings = _encode_sentences(model, sentences, size=size)
+            encodings_by_model.append(encodings)
+        for line, *line_encodings in zip(lines, *encodings_by_model):
+            is_blank = None in line_encodings
+            encoded.append(_EncodedLine(line, None if is_blank else line_encodings))
     return encoded
 
 
@@ -158,9 +162,11 @@ def _encode_sentences(
 ) -> list[EncodedSources | None]:
     """Encode sentences of one language with one model, in batches; None for a blank sentence."""
     encodings: list[EncodedSources | None] = [None] * len(sentences)
-    for rows in search_batches([sentence.pieces for sentence in sentences], size=size):
-        batch = translator.encode_sources([sentences[row] for row in rows])
-        for row, encoding in zip(rows, batch.split()):
+    pieces = [sentence.pieces for sentence in sentences]
+    for rows in search_batches(pieces, size=size):
+        batch = [sentences[row] for row in rows]
+        encoded_batch = translator.encode_sources(batch)
+        for row, encoding in zip(rows, encoded_batch.split()):
             encodings[row] = encoding
     return encodings
 
@@ -186,13 +192,16 @@ def _decode(
     advance: Advance,
 ) -> Iterator[tuple[_Line, str]]:
     """Yield the best hypothesis of each sentence that is not blank."""
-    advance(target, sum(sentence.encodings is None for sentence in sentences))
+    blank_count = sum(sentence.encodings is None for sentence in sentences)
+    advance(target, blank_count)
     decoders = [member.model.decoders[target] for member in translator.members]
     size = sentences_per_search(config, decoders)
-    for rows in search_batches([sentence.pieces for sentence in sentences], size=size):
+    pieces = [sentence.pieces for sentence in sentences]
+    for rows in search_batches(pieces, size=size):
         batch = [sentences[row] for row in rows]
-        by_model = zip(*(sentence.encodings for sentence in batch))
-        sources = [EncodedSources.join(encodings) for encodings in by_model]
-        for sentence, translations in zip(batch, translator.generate(sources, target, config)):
-            yield sentence.line, translations[0].text
+        encodings_by_model = zip(*(sentence.encodings for sentence in batch))
+        sources = list(map(EncodedSources.join, encodings_by_model))
+        hypotheses = translator.generate(sources, target, config)
+        for sentence, (best, *_) in zip(batch, hypotheses):
+            yield sentence.line, best.text
         advance(target, len(batch))

@@ -239,9 +239,12 @@ class ScoreMatrix:
         for name, lines in self.hypotheses.items():
             cache.put_hypotheses(name, lines)
 
-        values = {**self.to_dict(), "files": files_digests(self.hypotheses, self.texts)}
+        values = self.to_dict()
+        values["files"] = files_digests(self.hypotheses, self.texts)
         content = json.dumps(with_checksum(values), indent=1, ensure_ascii=False)
-        cache.finish({**(tables or {}), MATRIX_FILE: content}, keep=self.hypotheses)
+        files = dict(tables or {})
+        files[MATRIX_FILE] = content  # the last one, see MATRIX_FILE
+        cache.finish(files, keep=self.hypotheses)
 
     @classmethod
     def load(cls, folder: Path) -> ScoreMatrix:

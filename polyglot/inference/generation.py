@@ -70,7 +70,8 @@ def generate_translations(
     first_model, first_sentences = inputs[0]
     longest_pieces = []
     for versions in zip(*(sentences for _, sentences in inputs)):
-        longest_pieces.append(max((version.pieces for version in versions), key=len))
+        pieces = [version.pieces for version in versions]
+        longest_pieces.append(max(pieces, key=len))
     decoders = [model.model.decoders[target] for model, _ in inputs]
     size = batch_size or sentences_per_search(config, decoders)
     batches = list(search_batches(longest_pieces, size=size))
@@ -78,7 +79,8 @@ def generate_translations(
     def search_batch(rows: list[int]) -> list[list[Hypothesis]]:
         encoded = []
         for model, sentences in inputs:
-            encoded.append(model.encode_sources([sentences[row] for row in rows]))
+            batch = [sentences[row] for row in rows]
+            encoded.append(model.encode_sources(batch))
         return search_hypotheses(encoded, target, config, average=average)
 
     results = [[EMPTY_TRANSLATION]] * len(first_sentences)
@@ -121,13 +123,15 @@ def search_hypotheses(
         result = search(decoder, memory, lengths, config)
     else:
         restricted = RestrictedVocabularyDecoder(decoder, words)
-        result = restricted.restore_tokens(search(restricted, memory, lengths, config))
+        restricted_result = search(restricted, memory, lengths, config)
+        result = restricted.restore_tokens(restricted_result)
 
     for sentence, hypotheses in zip(sources[0].sentences, result):
         finite = all(math.isfinite(hypothesis.score) for hypothesis in hypotheses)
         if not hypotheses or not finite:
-            pair = f"{sentence.language}-{target}"
-            raise CheckpointError(sources[0].translator.not_finite(f"scores of {pair}"))
+            translator = sources[0].translator
+            quantity = f"scores of {sentence.language}-{target}"
+            raise CheckpointError(translator.not_finite(quantity))
     return _mark_cut_hypotheses(result, config.limits(lengths))
 
 
@@ -197,10 +201,12 @@ def _no_selection(target: str, config: SearchConfig) -> str:
 
 def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
     """Return the number of sentences that these decoders translate together, at least 1."""
-    sentences = MAX_HYPOTHESES // (config.beam * max(1, len(decoders)))
+    hypotheses_per_sentence = config.beam * max(1, len(decoders))
+    sentences = MAX_HYPOTHESES // hypotheses_per_sentence
     if decoders and config.select and config.select_for == "sentence":
         state_size = sum(decoder.body.size for decoder in decoders)
-        sentences = min(sentences, MAX_SELECTED_WEIGHTS // (config.select * state_size))
+        weights_per_sentence = config.select * state_size
+        sentences = min(sentences, MAX_SELECTED_WEIGHTS // weights_per_sentence)
     return max(1, sentences)
 
 

@@ -12,9 +12,9 @@ from polyglot.core.errors import abbreviate
 SHOWN_LANGUAGES = 12
 
 
-def describe_origin(description: Mapping[str, Any]) -> str:
-    """Return `phrasebook, checkpoint best (step 4000)`; for a model without a run `a model`."""
-    run = description.get("run", "a model")
+def describe_origin(description: Mapping[str, Any], *, unnamed: str = "a model") -> str:
+    """Return `phrasebook, checkpoint best (step 4000)`. unnamed: for a model without a run."""
+    run = description.get("run", unnamed)
     origin = str(run)
     if "checkpoint" in description:
         checkpoint = description["checkpoint"]

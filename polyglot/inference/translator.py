@@ -443,11 +443,8 @@ class Translator(SentenceEncoder):
 
     def not_finite(self, quantity: str) -> str:
         """Return the error message for parameters that give NaN or infinite values."""
-        place = self.description.get("run", "this model")
-        steps = ", ".join(map(str, self.description.get("steps", ())))
-        if steps:
-            place = f"{place}, checkpoint {self.description.get('checkpoint')} (step {steps})"
-        return f"{place}: {quantity} are NaN or infinite; choose another checkpoint"
+        origin = describe_origin(self.description, unnamed="this model")
+        return f"{origin}: {quantity} are NaN or infinite; choose another checkpoint"
 
 
 def _check_vocabularies(run: Run, pairs: Sequence[LanguagePair]) -> None:
@@ -470,6 +467,8 @@ def _load_shortlist(run: Run, pair: LanguagePair) -> Shortlist:
     shortlist = Shortlist.load(path)
     source_size = len(run.vocabularies[pair.source])
     target_size = len(run.vocabularies[pair.target])
-    if len(shortlist.starts) - 2 != source_size or len(shortlist.unigrams) != target_size:
+    fits_source = len(shortlist.starts) == source_size + 2
+    fits_target = len(shortlist.unigrams) == target_size
+    if not fits_source or not fits_target:
         raise CheckpointError(f"{path}: made with other vocabularies; make it again: `{command}`")
     return shortlist

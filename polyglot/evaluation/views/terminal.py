@@ -88,7 +88,10 @@ def grid_table(grid: Grid) -> FoldedTable:
     """Table of a grid: rows are sources, columns are targets."""
     table = plain_table("from ↓ into →", *grid.languages)
     for source in grid.languages:
-        cells = [_grid_cell(grid, LanguagePair(source, target)) for target in grid.languages]
+        cells = []
+        for target in grid.languages:
+            pair = LanguagePair(source, target)
+            cells.append(_grid_cell(grid, pair))
         table.add_row(source, *cells)
     return table
 
