@@ -65,12 +65,12 @@ def showable(incomplete: str) -> list[str]:
             names.append(name)
             qualified_names.append(f"{category}/{name}")
 
-    candidates = names
+    candidates = list(names)
     if "/" in incomplete:
         candidates += qualified_names
-    return _matching(
-        incomplete, [*candidates, *_yaml_files(incomplete), *_run_directories(incomplete)]
-    )
+    candidates += _yaml_files(incomplete)
+    candidates += _run_directories(incomplete)
+    return _matching(incomplete, candidates)
 
 
 def checkpoints(context: typer.Context, incomplete: str) -> list[str]:

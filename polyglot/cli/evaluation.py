@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -157,17 +158,24 @@ def evaluate(
     chosen_metrics = choose_metrics(metrics) if metrics else []
     settings = _load_protocol(protocol, search, metrics=chosen_metrics, comet=comet, pivot=pivot)
 
-    runs = [Run.open(path, sections=EVALUATION, accept_changes=accept_changes) for path in paths]
-    evaluated_runs = dict(zip(distinct_names(paths), runs[:1] if ensemble else runs))
+    runs = []
+    for path in paths:
+        run = Run.open(path, sections=EVALUATION, accept_changes=accept_changes)
+        runs.append(run)
+    evaluated_runs = dict(zip(distinct_names(paths), runs))
+    other_members = []
+    if ensemble:  # it counts as its first run
+        other_members = runs[1:]
+        evaluated_runs = dict(islice(evaluated_runs.items(), 1))
     test_sets = _choose_test_sets(settings, test or (), evaluated_runs)
     place = Output(output, run_count=len(evaluated_runs))
     first_sets = next(iter(test_sets.values()))
     place.check(first_sets)
-    folder = _result_folder(protocol, runs[1:] if ensemble else [], search, chosen_metrics)
+    folder = _result_folder(protocol, other_members, search, chosen_metrics)
 
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
     for name, run in evaluated_runs.items():
-        members = runs if ensemble else [run]
+        members = [run, *other_members]
         translator = _load_translator(members, ensemble, checkpoint=checkpoint, device=device)
         folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
         for test_set, path in zip(test_sets[name], folders):

@@ -134,11 +134,14 @@ def _unmatched_bleu_pairs(config: Config) -> list[Problem]:
 def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) -> Iterator[Problem]:
     """Yield patterns of `freeze` and `initialize` that match no component."""
     # If the trained pairs are not known, use the components of all pairs.
-    names = config.model.component_names(pairs or _all_pairs(config.languages), config.sharing)
-    for key, patterns in (("freeze", config.freeze), ("initialize", config.initialize)):
+    possible_pairs = pairs or _all_pairs(config.languages)
+    names = config.model.component_names(possible_pairs, config.sharing)
+    patterns_by_key = {"freeze": config.freeze, "initialize": config.initialize}
+    for key, patterns in patterns_by_key.items():
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
-                yield Problem((key,), unknown_name("component", pattern, names))
+                message = unknown_name("component", pattern, names)
+                yield Problem((key,), message)
 
 
 def _all_pairs(languages: Sequence[str]) -> list[LanguagePair]:

@@ -87,16 +87,17 @@ def _findings(error: ValidationError, model: type[BaseModel]) -> list[_Finding]:
         path, parents = _locate(details["loc"], model)
         findings.append(_Finding(path, parents, details))
 
-    everywhere = {(finding.path, finding.type) for finding in findings}
-    return [finding for finding in findings if not _is_inherited(finding, everywhere)]
+    all_errors = {(finding.path, finding.type) for finding in findings}
+    return [finding for finding in findings if not _is_inherited(finding, all_errors)]
 
 
-def _is_inherited(finding: _Finding, everywhere: set[tuple[KeyPath, str]]) -> bool:
+def _is_inherited(finding: _Finding, all_errors: set[tuple[KeyPath, str]]) -> bool:
+    """Return True if the common setting has the same error."""
     path = finding.path  # such as model.languages.de.encoder.size
     if path[1:2] != ("languages",):
         return False
     common_path = (path[0], *path[3:])
-    return (common_path, finding.type) in everywhere
+    return (common_path, finding.type) in all_errors
 
 
 def _is_other_union_member(finding: _Finding, findings: Sequence[_Finding]) -> bool:
@@ -125,13 +126,16 @@ def _problem(finding: _Finding) -> tuple[Problem, str]:
     path = finding.path
     value = finding.error["input"]
     context = finding.error.get("ctx", {})
+    is_invalid_key = finding.type == "invalid_key" or finding.error["loc"][-1:] == ("[key]",)
     if finding.type == "extra_forbidden":
+        name = str(path[-1])
         keys = _fields(finding.parents)
-        return Problem(path, ""), unknown_name("key", str(path[-1]), keys)
+        return Problem(path, ""), unknown_name("key", name, keys)
     if finding.type == "missing":
         return Problem(path, ""), "missing; it has no default"
-    if finding.type == "invalid_key" or finding.error["loc"][-1:] == ("[key]",):
-        return Problem(path, ""), f"the key {format_value(value)} is no text; put it in quotes"
+    if is_invalid_key:
+        key = format_value(value)
+        return Problem(path, ""), f"the key {key} is no text; put it in quotes"
     if finding.type == "union_tag_invalid":
         return _unknown_type(path, value["type"], context["expected_tags"])
     if finding.type == "union_tag_not_found":
@@ -211,6 +215,7 @@ def _types_at(key: Any, parents: Sequence[Any]) -> list[Any]:
 
 
 def _types_below(kind: Any, key: Any) -> list[Any]:
+    """Return the types of the value that a key has in a mapping, a list or a model."""
     if _is_model(kind) and key in kind.model_fields:
         field = kind.model_fields[key]
         return union_members(field.annotation)
@@ -231,6 +236,7 @@ def _is_called(kind: Any, label: str) -> bool:
 
 
 def _fields(kinds: Sequence[Any]) -> set[str]:
+    """Return the names of the settings of all models among these types."""
     fields: set[str] = set()
     for kind in kinds:
         if _is_model(kind):

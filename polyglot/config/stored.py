@@ -63,7 +63,11 @@ def _decoder_options(model: Any) -> Iterator[Any]:
     if isinstance(languages, dict):
         sections += languages.values()
     for section in sections:
-        options = section.get("options") if isinstance(section, dict) else None
-        decoder_options = options.get("decoder") if isinstance(options, dict) else None
+        if not isinstance(section, dict):
+            continue
+        options = section.get("options")
+        if not isinstance(options, dict):
+            continue
+        decoder_options = options.get("decoder")
         if isinstance(decoder_options, list):
             yield from decoder_options

@@ -1,6 +1,6 @@
 """JSON files of a run directory: written with a checksum, read as untrusted input.
 
-The checksum finds disk errors and edits by accident. It does not protect against somebody who
+The checksum finds disk errors and edits by accident. It does not protect against a person who
 computes it again.
 """
 
@@ -60,8 +60,11 @@ def validate_stored(value: Any, schema: TypeAdapter[Value]) -> Value:
     except ValidationError as error:
         reasons = []
         for problem in error.errors(include_input=False, include_url=False):
+            reason = problem["msg"]
             place = ".".join(str(part)[:40] for part in problem["loc"])
-            reasons.append(f"{place}: {problem['msg']}" if place else problem["msg"])
+            if place:
+                reason = f"{place}: {reason}"
+            reasons.append(reason)
         raise ValueError(abbreviate(reasons, shown=3)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -69,8 +72,10 @@ def validate_stored(value: Any, schema: TypeAdapter[Value]) -> Value:
 
 def json_checksum(values: Mapping[str, Any]) -> str:
     """SHA-256 of values that JSON can represent, without their own checksum."""
-    content = {key: value for key, value in values.items() if key != CHECKSUM_KEY}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    content = dict(values)
+    content.pop(CHECKSUM_KEY, None)
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_checksum(values: Mapping[str, Any]) -> dict[str, Any]:

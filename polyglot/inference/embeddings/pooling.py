@@ -88,11 +88,13 @@ def pool(rows: Memory, pooling: str) -> Tensor:
 
 def vector_size(model: TranslationModel, language: str, *, layer: str, pooling: str) -> int:
     """Compute the size of a vector with the embedding of one word."""
-    tokens = torch.full((1, 1), UNK, device=next(model.parameters()).device)
+    device = next(model.parameters()).device
+    tokens = torch.full((1, 1), UNK, device=device)
     mask = torch.ones_like(tokens, dtype=torch.bool)
     with torch.inference_mode():
         rows = layer_rows(model, language, tokens, mask, layer=layer)
-        return pool(rows, pooling).shape[1]
+        vectors = pool(rows, pooling)
+    return vectors.shape[1]
 
 
 def normalized(vectors: Tensor) -> Tensor:
