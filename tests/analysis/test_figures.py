@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from polyglot.analysis import figures as figures_module
 from polyglot.analysis.figures import Panel, arcs_png, panels_png
-from polyglot.core.figure_fonts import _report
+from polyglot.core.figure_fonts import _warn_once
 
 
 def test_long_names_leave_room_for_the_matrix() -> None:
@@ -21,7 +21,7 @@ def test_long_names_leave_room_for_the_matrix() -> None:
 
 
 def test_words_without_a_font_are_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    _report.cache_clear()
+    _warn_once.cache_clear()
     panel = Panel("", numpy.eye(2), ["\U00013000", "\U00013001"], ["c", "d"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
