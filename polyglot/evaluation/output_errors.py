@@ -24,7 +24,8 @@ class OutputErrors:
     off_target: float | None
     """share of nonempty outputs in another language of the run than the target.
 
-    None if the identifier does not know the target language or only one language of the run.
+    None if all outputs are empty, or if the identifier does not know the target language or only
+    one language of the run.
     Variants of one language, such as zh_Hans and zh_Hant, count as one language.
     """
     off_target_references: float | None
@@ -153,11 +154,11 @@ def has_loop(line: str, *, characters: bool = False) -> bool:
     return False
 
 
-def _share_of_other_languages(identified: Sequence[str | None], code: str) -> float:
-    """Share of the identified lines whose language is not `code`."""
+def _share_of_other_languages(identified: Sequence[str | None], code: str) -> float | None:
+    """Share of the identified lines whose language is not `code`; None if there is no such line."""
     identified_languages = [language for language in identified if language]
     if not identified_languages:
-        return 0.0
+        return None
     wrong = len(identified_languages) - identified_languages.count(code)
     return wrong / len(identified_languages)
 

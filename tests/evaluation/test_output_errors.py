@@ -79,6 +79,13 @@ def test_an_empty_output_is_an_error_only_if_the_source_is_not_blank() -> None:
     assert errors.copies == 0, "a blank line is not a copy of a blank source"
 
 
+def test_empty_outputs_are_in_no_language() -> None:
+    errors = measure([""] * len(SOURCES), references=SOURCES, target="de", languages=["en", "de"])
+    assert errors.empty == 1
+    assert errors.off_target is None
+    assert errors.off_target_references is not None
+
+
 def test_copies_are_no_error_of_a_monolingual_copy() -> None:
     errors = measure(SOURCES, references=SOURCES, target="de", languages=["en", "de"])
     assert errors.copies == 0

@@ -64,9 +64,9 @@ def _language_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
     for cell in evaluation.cells:
         if cell["kind"] == "zero-shot" and cell["outputs"]:
             errors.append(cell["outputs"])
-    if not errors:
-        return []
-    if any(error["off_target"] is None for error in errors):
+    is_known = all(error["off_target_references"] is not None for error in errors)
+    has_outputs = any(error["off_target"] is not None for error in errors)
+    if not is_known or not has_outputs:
         return []
     wrong = _mean_percent(errors, "off_target")
     expected = _mean_percent(errors, "off_target_references")
@@ -75,7 +75,8 @@ def _language_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
 
 
 def _mean_percent(errors: Sequence[dict[str, Any]], name: str) -> str:
-    share = mean(error[name] for error in errors)
+    shares = [error[name] for error in errors if error[name] is not None]
+    share = mean(shares)
     return format_percent(share).replace(" ", NO_BREAK)
 
 
