@@ -42,17 +42,25 @@ class SearchConfig(ComponentConfig):
     """Reproduce the search of another program exactly; for models that were converted from it."""
 
     @property
-    def unused_settings(self) -> set[str]:
-        """Names of settings without effect: those of the vocabulary selection, if it is off."""
-        return {"select_by", "select_for"} if self.select is None else set()
+    def selection_settings_without_effect(self) -> set[str]:
+        """Names of the settings of the vocabulary selection if it is off, else none."""
+        if self.select is None:
+            return {"select_by", "select_for"}
+        return set()
 
     def active_settings(self) -> dict[str, Any]:
-        """Settings with an effect on the search."""
-        return self.model_dump(exclude=self.unused_settings, exclude_none=True)
+        """Settings without nulls, and without those of the vocabulary selection if it is off."""
+        return self.model_dump(
+            exclude=self.selection_settings_without_effect,
+            exclude_none=True,
+        )
 
     def check_explicit_settings(self, names: Collection[str]) -> None:
-        """Raise ConfigError if a setting that the user wrote has no effect."""
-        without_effect = sorted(self.unused_settings & set(names))
+        """Raise ConfigError if vocabulary selection is off and the user wrote its settings.
+
+        names: of all settings that the user wrote.
+        """
+        without_effect = sorted(self.selection_settings_without_effect & set(names))
         if without_effect:
             keys = ", ".join(f"search.{name}" for name in without_effect)
             raise ConfigError(
@@ -62,8 +70,8 @@ class SearchConfig(ComponentConfig):
 
     def settings_without_effect(self) -> Iterator[UnusedSetting]:
         yield from super().settings_without_effect()
-        for name in sorted(self.unused_settings):
-            reason = "no effect: needs vocabulary selection: the number of words in select"
+        for name in sorted(self.selection_settings_without_effect):
+            reason = "no effect: needs a number in select (vocabulary selection), found null"
             yield UnusedSetting((name,), ("select",), reason)
         if not self.length_penalty:
             reason = "no effect: needs a length_penalty above 0, found 0"
@@ -76,7 +84,10 @@ class SearchConfig(ComponentConfig):
 
     def penalty(self, length: int) -> float:
         """Length penalty of a hypothesis with this number of tokens, EOS included."""
-        base = length if self.length_normalisation == "power" else (5 + length) / 6
+        if self.length_normalisation == "power":
+            base = length
+        else:
+            base = (5 + length) / 6
         return base**self.length_penalty
 
 
@@ -97,6 +108,16 @@ class StepDecoder(Protocol):
 
         rows: (B'·M') the hypothesis that each new one continues. sentences: (B') sentences that
         stay in the batch; None if all stay.
+        """
+
+
+class SelectingDecoder(StepDecoder, Protocol):
+    """What a search with vocabulary selection needs of a decoder."""
+
+    def start(self, memory: Memory, words: Tensor | None = None) -> Any:
+        """Return the state before the first token; `step` then has logits of these words only.
+
+        words: (U,) for all sentences or (B, U) for each sentence; None for all words.
         """
 
 

@@ -34,10 +34,12 @@ class CompleteHypotheses:
         self.hypotheses.sort(reverse=True)
 
     def is_done(self, best_open: float, limit: int) -> bool:
-        """True if no open hypothesis can enter the n best.
+        """True if the search of the sentence stops.
 
-        That is so when a whole beam is complete, or when the best open hypothesis is worse even if
-        it grows to the length limit with probability 1. best_open: its log-probability.
+        It stops when as many hypotheses are complete as the beam holds, even if an open one could
+        still become better. It also stops when no open hypothesis can enter the n best: the best
+        one is worse even if it grows to the length limit with probability 1. best_open:
+        log-probability of this one.
         """
         if len(self.hypotheses) >= self.config.beam:
             return True
@@ -64,9 +66,9 @@ class Beam:
     """(B, M) log-probabilities."""
 
     @property
-    def length(self) -> int:
-        """Number of tokens of every hypothesis; BOS is counted in place of the EOS to come."""
-        return self.tokens.shape[2]
+    def prefix_length(self) -> int:
+        """Number of tokens of every hypothesis after BOS."""
+        return self.tokens.shape[2] - 1
 
 
 @torch.no_grad()
@@ -90,8 +92,7 @@ def search(
     while len(beam.sentences):
         last_tokens = beam.tokens[:, :, -1].flatten()
         scores, beam.state = decoder.step(last_tokens, beam.state, beam.memory)
-        # The prefixes have length − 1 tokens after BOS: at the limit, only EOS may follow.
-        at_limit = beam.limits < beam.length
+        at_limit = beam.limits <= beam.prefix_length  # only EOS may follow
         continuations = _continue(beam, scores, at_limit, complete, config.beam)
         _keep_open_sentences(decoder, beam, continuations, at_limit, complete)
     return [sentence.hypotheses[: config.n_best] for sentence in complete]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from polyglot.decoding.base import StepDecoder
+from polyglot.decoding.base import SelectingDecoder
 from polyglot.model.memory import Memory
 
 Average = Literal["log", "linear"]
@@ -40,18 +40,20 @@ class EnsembleDecoder:
     of 1: a word that one member excludes is excluded.
     """
 
-    def __init__(self, decoders: Sequence[StepDecoder], *, average: Average = "log") -> None:
+    def __init__(
+        self,
+        decoders: Sequence[SelectingDecoder],
+        *,
+        average: Average = "log",
+    ) -> None:
         self.decoders = tuple(decoders)
         self.average = average
 
     def start(self, memory: EnsembleMemory, words: Tensor | None = None) -> tuple[Any, ...]:
         """words: the selected words, if the vocabulary is restricted."""
-        options = {}
-        if words is not None:
-            options["words"] = words
         states = []
         for decoder, member_memory in zip(self.decoders, memory.members, strict=True):
-            states.append(decoder.start(member_memory, **options))
+            states.append(decoder.start(member_memory, words=words))
         return tuple(states)
 
     def step(

@@ -4,7 +4,8 @@ It differs from `polyglot.decoding.beam_search.search` in three points
 (`onmt/translate/beam_search.py`):
 
 - Ended hypotheses also take places in the beam, so in the next step fewer hypotheses are open.
-- It divides the log-probability of a hypothesis of l tokens by (l + 1)^α.
+- It divides the log-probability of a hypothesis of l tokens, EOS included, by (l + 1)^α, not by
+  l^α.
 - A sentence is done when at some step the best continuation was EOS, and a whole beam is
   complete.
 """
@@ -81,17 +82,17 @@ def opennmt_search(
     prefixes = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
     totals = torch.zeros(len(sentences), 1, device=device)
     while sentences:
-        length = prefixes.shape[2]
+        token_count = prefixes.shape[2]  # after BOS, with the new token of this step
         last_tokens = prefixes[:, :, -1].flatten()
         scores, state = decoder.step(last_tokens, state, memory)
         totals, origins, tokens = topk_continuations(scores, totals, count=config.beam)
         rows = hypothesis_rows(origins, prefixes.shape[1])
         prefixes = append_tokens(prefixes, rows, tokens)
 
-        at_limit = limits[sentences] <= length
+        at_limit = limits[sentences] <= token_count
         ends = tokens == EOS
         ends |= at_limit.to(device).unsqueeze(1)
-        penalty = config.penalty(length + 1)
+        penalty = config.penalty(token_count + 1)
         sentence_results = [results[sentence] for sentence in sentences]
         _add_ends(sentence_results, ends, totals, prefixes, penalty)
         totals = totals.masked_fill(ends, ENDED)

@@ -37,8 +37,8 @@ class Shortlist:
     ) -> None:
         """Store the table.
 
-        starts: (V_s + 2,) number of the first entry of each source word: V_s words, then the empty
-        word, then the end.
+        starts: (V_s + 2,) index of the first entry of each source word: of the V_s words, then of
+        the empty word; at the end, the number of all entries.
         words: (M,) target words of the entries. values: (M,) their probabilities.
         unigrams: (V_t,) unigram probabilities of the target words.
         """
@@ -82,17 +82,18 @@ class Shortlist:
         # The best target words of each source word, by descending probability.
         order = numpy.lexsort((-values, source_of_pair))
         sorted_sources = source_of_pair[order]
+        # Rank among the pairs of the same source word: position minus that of the first pair.
         first_positions = numpy.searchsorted(sorted_sources, sorted_sources)
         rank = numpy.arange(len(order)) - first_positions
-        kept = order[rank < words_per_source]
+        kept = order[rank < words_per_source]  # still in the order of the source words
 
-        source_rows = numpy.arange(source_count + 1)
+        source_words = numpy.arange(source_count + 1)  # the last one gives the end of the table
         target_words = word_pairs[kept] % target_size
         all_targets = numpy.concatenate(targets)
         counts = numpy.bincount(all_targets, minlength=target_size)
         unigrams = counts / len(all_targets)
         return cls(
-            starts=numpy.searchsorted(source_of_pair[kept], source_rows),
+            starts=numpy.searchsorted(source_of_pair[kept], source_words),
             words=target_words.astype(numpy.int32),
             values=values[kept].astype(numpy.float32),
             unigrams=unigrams.astype(numpy.float32),
@@ -209,8 +210,7 @@ def _links(
     start = 0
     for source, target in zip(sources, targets):
         source_words = numpy.append(source, empty_word).astype(numpy.int64)
-        first_pairs = source_words * target_size
-        sentence_pairs = first_pairs[:, None] + target
+        sentence_pairs = source_words[:, None] * target_size + target
         pair_lists.append(sentence_pairs.ravel())
 
         end = start + len(target)

@@ -69,10 +69,11 @@ def topk_continuations(
 
 
 def _log_normaliser(scores: Tensor, largest_scores: Tensor, best_tokens: Tensor) -> Tensor:
-    """log Σ exp of each row: (N, V) -> (N, 1). Overwrites `scores` by the probabilities.
+    """log Z = log Σ exp of each row: (N, V) -> (N, 1). Overwrites `scores` by the probabilities.
 
-    largest_scores, best_tokens: (N, 1) largest score of each row, and its token. Its probability is
-    at least 1/V, so that the logarithm is safe.
+    largest_scores, best_tokens: (N, 1) largest score of each row, and its token. As p = exp(score)
+    / Z, log Z is score − log p for any token. The best token has p ≥ 1/V, so that log p is finite.
+    Unlike `logsumexp`, softmax needs no second tensor of the size of `scores`.
     """
     probabilities = torch.softmax(scores, dim=1, out=scores)
     largest_probabilities = probabilities.gather(1, best_tokens)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from polyglot.decoding.base import Hypothesis, StepDecoder
+from polyglot.decoding.base import Hypothesis, SelectingDecoder
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import SPECIAL_TOKENS
 
@@ -52,7 +52,7 @@ class RestrictedVocabularyDecoder:
     Search sees the words numbered from 0, the special tokens first as in every vocabulary.
     """
 
-    def __init__(self, decoder: StepDecoder, words: Tensor) -> None:
+    def __init__(self, decoder: SelectingDecoder, words: Tensor) -> None:
         """words: (B, K) for each sentence or (U,) for all, ascending, with the special tokens."""
         self.decoder = decoder
         self.words = words
@@ -96,7 +96,10 @@ class RestrictedVocabularyDecoder:
         words = self.words.cpu()
         restored = []
         for number, hypotheses in enumerate(hypotheses_of_sentences):
-            words_of_sentence = words if words.dim() == 1 else words[number]
+            if words.dim() == 1:
+                words_of_sentence = words
+            else:
+                words_of_sentence = words[number]
             restored.append([_restore(hypothesis, words_of_sentence) for hypothesis in hypotheses])
         return restored
 

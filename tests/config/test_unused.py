@@ -70,7 +70,7 @@ REFUSED = [
     ),
     (
         {"search": {"select_by": "shortlist"}},
-        "search.select_by: no effect: needs vocabulary selection: the number of words in select; "
+        "search.select_by: no effect: needs a number in select (vocabulary selection), found null; "
         "leave it out",
     ),
     (
