@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from polyglot.decoding.base import SelectingDecoder
+from polyglot.decoding.base import StepDecoder
 from polyglot.model.memory import Memory
 
 Average = Literal["log", "linear"]
@@ -42,7 +42,7 @@ class EnsembleDecoder:
 
     def __init__(
         self,
-        decoders: Sequence[SelectingDecoder],
+        decoders: Sequence[StepDecoder],
         *,
         average: Average = "log",
     ) -> None:
@@ -51,9 +51,12 @@ class EnsembleDecoder:
 
     def start(self, memory: EnsembleMemory, words: Tensor | None = None) -> tuple[Any, ...]:
         """words: the selected words, if the vocabulary is restricted."""
+        options = {}
+        if words is not None:
+            options["words"] = words  # the members are then of the type `SelectingDecoder`
         states = []
         for decoder, member_memory in zip(self.decoders, memory.members, strict=True):
-            states.append(decoder.start(member_memory, words=words))
+            states.append(decoder.start(member_memory, **options))
         return tuple(states)
 
     def step(
