@@ -12,7 +12,7 @@ from polyglot.core.errors import CheckpointError, TrainingError
 from polyglot.data.corpora import Corpora
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
-from polyglot.training import preflight, training_log
+from polyglot.training import loss_monitor, preflight, training_log
 from polyglot.training.trainer import Trainer
 from tests.cli.small_run import LAST_CHECKPOINT, TRANSLATE, file_hashes, flip_last_bit
 
@@ -178,7 +178,7 @@ def test_change_is_not_kept_if_training_cannot_start(override, message, folder, 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (("optimizer.learning_rate=1e30",), "not finite"),
+        (("optimizer.learning_rate=1000",), "training has diverged"),
         (
             ("training.trackers=[tensorboard]", "data.folder=nowhere"),
             "nothing for any of en, de, fr",
@@ -187,9 +187,13 @@ def test_change_is_not_kept_if_training_cannot_start(override, message, folder, 
 )
 def test_change_is_not_kept_if_training_fails(overrides, message, folder, polyglot, monkeypatch):
     monkeypatch.setattr(preflight, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(loss_monitor, "LARGEST_PARAMETER", 100.0)  # few steps are enough
     before = file_hashes(folder)
     assert message in polyglot.refuses(*RESUME, "training.steps=6", *overrides)
-    assert file_hashes(folder) == before
+    after = file_hashes(folder)
+    for hashes in (before, after):
+        del hashes["runs/mine/log.jsonl"]  # it may have lines of the steps before the failure
+    assert after == before
     assert polyglot(*RESUME, "training.steps=6").status == 0
 
 
