@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
@@ -42,7 +42,7 @@ class ComponentConfig(BaseModel):
 
     used_with: ClassVar[Mapping[str, tuple[str, tuple[Any, ...]]]] = {}
     """Settings that have an effect only beside certain values of another setting: by name, the
-    other setting and those values."""
+    other setting and those values. `{"a": ("b", (1, 2))}`: a has an effect only if b is 1 or 2."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -64,14 +64,17 @@ class ComponentConfig(BaseModel):
 
     def settings_without_effect(self) -> Iterator[UnusedSetting]:
         """Yield the settings without effect beside the others, whether they are set or not."""
-        yield from self.unused_beside(self.used_with)
+        yield from self.settings_with_unmet_condition(self.used_with)
 
-    def unused_beside(
+    def settings_with_unmet_condition(
         self,
-        used_with: Mapping[str, tuple[str, tuple[Any, ...]]],
+        conditions: Mapping[str, tuple[str, tuple[Any, ...]]],
     ) -> Iterator[UnusedSetting]:
-        """Yield the settings of a table like `used_with` whose other setting has another value."""
-        for name, (cause, values) in used_with.items():
+        """Yield the settings whose condition is not met: another setting has none of its values.
+
+        conditions: as in `used_with`.
+        """
+        for name, (cause, values) in conditions.items():
             found = getattr(self, cause)
             if found not in values:
                 wanted = " or ".join(map(repr, values))
@@ -144,13 +147,13 @@ class Registry(Generic[Component]):
         if len(configs) > 1:
             settings = Annotated[settings, Field(discriminator="type")]
 
-        default_spec = {}
+        default_settings = {}
         if default:
-            default_spec = {"type": default}
-        normalize = BeforeValidator(lambda spec: normalize_spec(spec, default_spec))
+            default_settings = {"type": default}
+        normalize = BeforeValidator(partial(normalize_settings, default=default_settings))
         settings = Annotated[settings, normalize]
         if default:
-            settings = Annotated[settings, Field(default=default_spec, validate_default=True)]
+            settings = Annotated[settings, Field(default=default_settings, validate_default=True)]
         return settings
 
 
@@ -167,13 +170,13 @@ def _with_type(component: type[Component], name: str) -> type[ComponentConfig]:
     )
 
 
-def normalize_spec(spec: Any, default: Mapping[str, Any]) -> Any:
+def normalize_settings(settings: Any, *, default: Mapping[str, Any]) -> Any:
     """Return the settings of one component as a mapping.
 
     A name alone becomes its `type`; keys that are missing come from `default`.
     """
-    if isinstance(spec, str):
-        spec = {"type": spec}
-    if not isinstance(spec, dict):
-        return spec
-    return {**default, **spec}
+    if isinstance(settings, str):
+        settings = {"type": settings}
+    if not isinstance(settings, dict):
+        return settings
+    return {**default, **settings}

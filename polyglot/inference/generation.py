@@ -204,7 +204,7 @@ def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecode
     hypotheses_per_sentence = config.beam * max(1, len(decoders))
     sentences = MAX_HYPOTHESES // hypotheses_per_sentence
     if decoders and config.select and config.select_for == "sentence":
-        state_size = sum(decoder.body.size for decoder in decoders)
+        state_size = sum(decoder.body.output_states_size for decoder in decoders)
         weights_per_sentence = config.select * state_size
         sentences = min(sentences, MAX_SELECTED_WEIGHTS // weights_per_sentence)
     return max(1, sentences)

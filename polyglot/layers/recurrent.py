@@ -19,7 +19,7 @@ from polyglot.layers.linear import PackedLinear, linear
 from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.masks import flip_sentences
 
-KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
+RECURRENCES = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
 """(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)."""
 LayerStates = tuple[State, ...]
@@ -72,8 +72,8 @@ class BidirectionalLayer(nn.Module):
     def __init__(self, kind: str, *, input_size: int, size: int) -> None:
         super().__init__()
         assert size % 2 == 0, size
-        self.forwards = KINDS[kind](input_size, size // 2, batch_first=True)
-        self.backwards = KINDS[kind](input_size, size // 2, batch_first=True)
+        self.forwards = RECURRENCES[kind](input_size, size // 2, batch_first=True)
+        self.backwards = RECURRENCES[kind](input_size, size // 2, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
@@ -87,7 +87,7 @@ class UnidirectionalLayer(nn.Module):
 
     def __init__(self, kind: str, *, input_size: int, size: int) -> None:
         super().__init__()
-        self.forwards = KINDS[kind](input_size, size, batch_first=True)
+        self.forwards = RECURRENCES[kind](input_size, size, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
@@ -166,7 +166,10 @@ class RecurrentSteps:
         input_weight, *other_parameters = first_weights
         rest_size = input_weight.shape[1] - word_size
         self.word_weight, rest_weight = input_weight.split([word_size, rest_size], dim=1)
-        self.packed_words = None if torch.is_grad_enabled() else PackedLinear(self.word_weight)
+        if torch.is_grad_enabled():
+            self.packed_words = None
+        else:
+            self.packed_words = PackedLinear(self.word_weight)
         self.layers = [self._layer(rest_weight, *other_parameters)]
         for weights in other_weights:
             self.layers.append(self._layer(*weights))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from polyglot.core.problems import InvalidSettings, Problem
-from polyglot.core.registry import ComponentConfig, UnusedSetting, normalize_spec
+from polyglot.core.registry import ComponentConfig, UnusedSetting, normalize_settings
 from polyglot.core.setting_types import Size
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -48,8 +48,8 @@ class OptionsConfig(ComponentConfig):
                 yield UnusedSetting((*place, name), place, reason)
         for number, option in enumerate(self.decoder):
             place = ("decoder", number)
-            used_with = OPTIONS.get(option.type).used_in_decoder_with
-            for setting in option.unused_beside(used_with):
+            conditions = OPTIONS.get(option.type).used_in_decoder_with
+            for setting in option.settings_with_unmet_condition(conditions):
                 yield UnusedSetting(
                     (*place, *setting.path),
                     (*place, *setting.cause),
@@ -121,12 +121,15 @@ class ModelConfig(LanguageConfig):
         # A component that is given by its name alone becomes `{type: name}`.
         common = {}
         for key, field in LanguageConfig.model_fields.items():
-            common[key] = normalize_spec(value.get(key, {}), dict(field.default))
+            common[key] = normalize_settings(value.get(key, {}), default=dict(field.default))
 
         languages = {}
         for language, settings in value["languages"].items():
             is_mapping = isinstance(settings, dict)
-            languages[language] = _override(common, settings) if is_mapping else settings
+            if is_mapping:
+                languages[language] = _override(common, settings)
+            else:
+                languages[language] = settings
         return {**value, "languages": languages}
 
     @model_validator(mode="after")
@@ -154,11 +157,14 @@ class ModelConfig(LanguageConfig):
         """Yield the problems of one language, or of the common settings."""
         embedding = settings.embedding
         decoder = settings.decoder
-        if embedding.tie_output and embedding.size != decoder.states_size:
-            key = "size" if decoder.states_size == decoder.size else "output_size"
+        if embedding.tie_output and embedding.size != decoder.output_states_size:
+            if decoder.output_states_size == decoder.size:
+                key = "size"
+            else:
+                key = "output_size"
             message = (
                 f"needs embedding.size ({embedding.size}) equal to decoder.{key} "
-                f"({decoder.states_size}); make them equal or set it to false"
+                f"({decoder.output_states_size}); make them equal or set it to false"
             )
             yield Problem(("embedding", "tie_output"), message)
 
@@ -189,9 +195,9 @@ class ModelConfig(LanguageConfig):
                 yield Problem(("decoder", requirement.key), message)
 
     def _context_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
-        """Yield decoder options that read a context which not all encoders pass on in their size.
+        """Yield the context gates with `context: source` for which an encoder has no context.
 
-        It is the context of the source words, from a context gate.
+        Every encoder needs a context gate whose context has the size that the decoder's gate reads.
         """
         for number, option in enumerate(settings.options.decoder):
             if getattr(option, "context", None) != "source":
@@ -237,7 +243,10 @@ class ModelConfig(LanguageConfig):
         sides_tied = self.for_language(language).embedding.tie_sides
         separate_table = sides_tied or sharing.is_shared("embeddings", language)
         if separate_table:
-            side = "source_embedding" if part == "encoder" else "target_embedding"
+            if part == "encoder":
+                side = "source_embedding"
+            else:
+                side = "target_embedding"
             kind = "embedding" if sides_tied else side
             yield f"{kind}.{sharing.group_name('embeddings', language)}"
 
@@ -269,7 +278,7 @@ def _override(common: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[st
     """
     merged = dict(common)
     for key, value in settings.items():
-        value = normalize_spec(value, {})
+        value = normalize_settings(value, default={})
         base = common.get(key)
         if isinstance(value, dict) and isinstance(base, dict):
             same_type = value.get("type", base.get("type")) == base.get("type")

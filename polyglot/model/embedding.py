@@ -44,7 +44,10 @@ class Embedding(nn.Module):
         """
         super().__init__()
         self.table = table
-        self.language = nn.Parameter(torch.zeros(1, config.size)) if language_token else None
+        if language_token:
+            self.language = nn.Parameter(torch.zeros(1, config.size))
+        else:
+            self.language = None
         self.scale = config.size**0.5 if config.scale else 1.0
         self.dropout = Dropout(config.dropout)
 

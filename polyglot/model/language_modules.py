@@ -92,8 +92,8 @@ class DecoderState(NamedTuple):
     body: Any
     """Decoding state of the body."""
     output: AccumulatedLinear | SelectedRowsLinear
-    """Output layer (V, D), its matrix prepared once (layout or cast) for many steps; with
-    vocabulary selection, only the rows of the selected words."""
+    """Output layer (V, D); with vocabulary selection, only the rows of the selected words. Its
+    matrix is converted once to the layout and number type of the steps."""
     options: tuple[Any, ...]
     """State of each option between the embeddings and the body."""
 
@@ -132,7 +132,7 @@ class LanguageDecoder(nn.Module):
         if share_with is not None and share_output:
             self.output = share_with.output
         else:
-            self.output = Linear(self.body.size, table.num_embeddings)
+            self.output = Linear(self.body.output_states_size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
         self.share_output = share_output
@@ -148,8 +148,8 @@ class LanguageDecoder(nn.Module):
             "embedding": {"size": embedding_size, "memory_size": memory_size},
             "decoder": {
                 "initial_state_size": self.body.initial_state_size or memory_size,
-                "inner_size": self.body.inner_size or self.body.size,
-                "size": self.body.size,
+                "inner_size": self.body.inner_size or self.body.output_states_size,
+                "size": self.body.output_states_size,
                 "memory_size": memory_size,
                 "vocabulary_size": vocabulary_size,
             },

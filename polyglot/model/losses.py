@@ -149,8 +149,8 @@ class AgreementLoss(Loss):
     def _centred_rows(memory: Memory) -> Tensor:
         """Subtract the mean of the batch from the rows, and scale them to length 1: (B, K, D).
 
-        K is 1 if the rows of different sentences do not correspond to each other. Rows whose
-        length is less than a hundredth of the mean stay shorter than 1, since half precision
+        K is 1 if the rows of different sentences do not correspond to each other. Centred rows
+        that are shorter than a hundredth of the mean row stay shorter than 1, since half precision
         cannot distinguish them from rounding errors.
         """
         if memory.mask is None:
@@ -280,7 +280,9 @@ class Criterion:
 
         It is the weight of the batch in an update of several batches.
         """
-        return batch.sentences if self.per == "sentence" else batch.target_tokens
+        if self.per == "sentence":
+            return batch.sentences
+        return batch.target_tokens
 
     def __call__(self, output: Output, batch: Batch) -> Losses:
         terms = {}

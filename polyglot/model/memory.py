@@ -70,7 +70,10 @@ class Memory:
             final_states = None
             if self.final_states is not None:
                 final_states = tuple(part[sentence] for part in self.final_states)
-            visible = None if self.visible is None else self.visible[sentence, :count]
+            if self.visible is None:
+                visible = None
+            else:
+                visible = self.visible[sentence, :count]
             states = self.states[sentence, :count]
             memory = Memory(
                 states,

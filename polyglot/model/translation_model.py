@@ -151,7 +151,10 @@ class TranslationModel(nn.Module):
         memory = self.encode(source, batch.source, batch.source_mask)
         decoder = self.decoders[target]
         states, inner = decoder.with_inner_states(batch.target_in, batch.target_mask, memory)
-        encode_target = partial(self.encode, target) if target in self.encoders else None
+        if target in self.encoders:
+            encode_target = partial(self.encode, target)
+        else:
+            encode_target = None
         return Output(states, decoder, memory, inner, encode_target)
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:

@@ -93,7 +93,8 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
             scores, _ = model.decoders["en"].step(torch.ones(3, dtype=torch.long), state, memory)
             assert scores.shape == (3, size)
             if not isinstance(state.output, SelectedRowsLinear):
-                assert len(state.output(torch.zeros(1, model.decoders["en"].body.size))[0]) == size
+                states_size = model.decoders["en"].body.output_states_size
+                assert len(state.output(torch.zeros(1, states_size))[0]) == size
             whole, _ = model.decoders["en"].step(
                 torch.ones(3, dtype=torch.long), model.decoders["en"].start(memory), memory
             )
@@ -162,7 +163,7 @@ def test_many_selected_words_are_not_copied_for_each_sentence():
             state = decoder.start(memory, words=words)
             scores, _ = decoder.step(torch.ones(sentences, dtype=torch.long), state, memory)
     assert scores.shape == (sentences, 30)
-    assert largest.elements < sentences * 30 * decoder.body.size
+    assert largest.elements < sentences * 30 * decoder.body.output_states_size
 
 
 @pytest.fixture(params=["copied", "common"])

@@ -6,15 +6,20 @@ import pytest
 import torch
 from torch import nn
 
-from polyglot.layers.recurrent import KINDS, RecurrentSteps, repeat_initial_state, run_recurrence
+from polyglot.layers.recurrent import (
+    RECURRENCES,
+    RecurrentSteps,
+    repeat_initial_state,
+    run_recurrence,
+)
 from tests.builders.models import allclose
 
 
 @pytest.mark.parametrize("word_size", [6, 4])  # with two more numbers that only the step brings
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RECURRENCES)
 def test_steps_have_the_values_and_gradients_of_the_fused_call(kind, word_size):
     torch.manual_seed(0)
-    recurrence = KINDS[kind](6, 5, 2, batch_first=True)
+    recurrence = RECURRENCES[kind](6, 5, 2, batch_first=True)
     inputs, initial, out = torch.randn(3, 7, 6), torch.randn(3, 5), torch.randn(3, 7, 5)
 
     def gradients(outputs):

@@ -54,6 +54,9 @@ class StackedBridge(Bridge):
                 mask = memory.mask
 
             if memory.weights is not None:
-                weights = memory.weights if weights is None else memory.weights @ weights
+                if weights is None:
+                    weights = memory.weights
+                else:
+                    weights = memory.weights @ weights
 
         return Memory(states, mask=memory.mask, weights=weights, visible=memory.visible)

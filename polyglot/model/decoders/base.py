@@ -34,15 +34,15 @@ class EncoderRequirement(NamedTuple):
 class Decoder(nn.Module):
     """Map embedded target words and the memory to states, which the output layer projects.
 
-    A subclass has a nested `Config` with at least the field `size`, and sets the attribute `size`
-    to its `states_size`.
+    A subclass has a nested `Config` with at least the field `size`, and sets the attribute
+    `output_states_size` to the property of the same name.
     Its decoding state may be any value: search only passes it on and reorders it. In `step`, the
     N rows are the hypotheses of B sentences. Every sentence has the same number of hypotheses, in
     consecutive rows.
     """
 
-    size: int
-    """State size D."""
+    output_states_size: int
+    """Size D of the states that the output layer projects."""
     initial_state_size: int | None = None
     """Size of the initial state s₀; None if it has the size of the memory."""
     inner_size: int | None = None
@@ -54,8 +54,8 @@ class Decoder(nn.Module):
         size: int
 
         @property
-        def states_size(self) -> int:
-            """Size D of the states that the output layer projects."""
+        def output_states_size(self) -> int:
+            """Size D of the states that the output layer projects; by default `size`."""
             return self.size
 
         def validate_size(self, memory_size: int) -> Problem | None:
@@ -129,7 +129,7 @@ def attention_size_problem(attention: str, size: int, memory_size: int) -> Probl
     if attention != "dot" or size == memory_size:
         return None
     message = (
-        f"'dot' needs decoder.size ({size}) equal to the size of the states "
+        f"'dot' needs decoder.size ({size}) equal to the size of the memory rows "
         f"({memory_size}); make them equal or use 'general'"
     )
     return Problem(("attention",), message)

@@ -71,7 +71,7 @@ class OpenNmtRnnDecoder(Decoder):
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size = config.size
+        self.output_states_size = config.size
         self.initial_state_size = config.size
         self.layer_count = config.layers
         self.is_lstm = config.cell == "LSTM"
@@ -80,9 +80,10 @@ class OpenNmtRnnDecoder(Decoder):
         self.memory = resize(memory_size, config.size)
 
         decoders = import_opennmt("decoders.decoder")
-        decoder_type = (
-            decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
-        )
+        if config.input_feeding:
+            decoder_type = decoders.InputFeedRNNDecoder
+        else:
+            decoder_type = decoders.StdRNNDecoder
         self.theirs = decoder_type(
             config.cell,
             False,  # bidirectional encoder
@@ -162,7 +163,7 @@ class OpenNmtTransformerDecoder(Decoder):
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size = config.size
+        self.output_states_size = config.size
         self.inputs = resize(input_size, config.size)
         self.memory = resize(memory_size, config.size)
         self.positions = Positions("sinusoidal", size=config.size)

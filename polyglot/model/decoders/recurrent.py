@@ -13,7 +13,7 @@ from polyglot.layers.dropout import Dropout, StepDropout
 from polyglot.layers.linear import Linear, linear, resize
 from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.recurrent import (
-    KINDS,
+    RECURRENCES,
     LayerStates,
     RecurrentSteps,
     repeat_initial_state,
@@ -28,13 +28,13 @@ class DecodingState(NamedTuple):
     """Decoding state of N hypotheses."""
 
     stepper: RecurrentSteps
-    """Recurrence with its matrices prepared once (layout or cast) for many steps."""
+    """Recurrence; its matrices are converted once to the layout and number type of the steps."""
     combine: AccumulatedLinear
     """W_s (D, D), the part of the combining matrix that multiplies the recurrent states."""
     dropout: StepDropout
     attention: AttentionSteps
     """Attention with the keys and values of each sentence, which are computed once."""
-    recurrence: LayerStates
+    layer_states: LayerStates
     feed: Tensor
     """Previous output (N, D) with input feeding, else (N, 0)."""
 
@@ -58,14 +58,14 @@ class RecurrentDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         size = config.size
-        self.size = size
+        self.output_states_size = size
         self.initial_state_size = size
         self.layer_count = config.layers
         self.input_feeding = config.input_feeding
         self.input_size = input_size
 
         feed_size = size if config.input_feeding else 0
-        self.recurrence = KINDS[self.kind](
+        self.recurrence = RECURRENCES[self.kind](
             input_size + feed_size,
             size,
             config.layers,
@@ -134,7 +134,7 @@ class RecurrentDecoder(Decoder):
             combine=AccumulatedLinear(self._state_matrix),
             dropout=StepDropout(self.dropout.rate if self.training else 0.0),
             attention=AttentionSteps(self.attention, keys, self._values(memory)),
-            recurrence=stepper.start(initial),
+            layer_states=stepper.start(initial),
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
 
@@ -157,14 +157,16 @@ class RecurrentDecoder(Decoder):
         memory: Memory,
     ) -> tuple[Tensor, InnerStates, DecodingState]:
         """Run one step; return the output, the inner states (N, ·) and the next state."""
-        recurrent_states, recurrence = state.stepper(prepared_words, state.feed, state.recurrence)
+        recurrent_states, layer_states = state.stepper(
+            prepared_words, state.feed, state.layer_states
+        )
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.
         contexts = state.attention(recurrent_states, memory.attention_mask)
         output = state.dropout(tanh(state.combine(recurrent_states, plus=contexts)))
 
         feed = output if self.input_feeding else output[:, :0]
-        next_state = state._replace(recurrence=recurrence, feed=feed)
+        next_state = state._replace(layer_states=layer_states, feed=feed)
         return output, InnerStates(recurrent_states, contexts), next_state
 
     def reorder(
@@ -173,13 +175,15 @@ class RecurrentDecoder(Decoder):
         rows: Tensor,
         sentences: Tensor | None,
     ) -> DecodingState:
-        recurrence = []
-        for layer_state in state.recurrence:
-            recurrence.append(tuple(part.index_select(0, rows) for part in layer_state))
+        layer_states = []
+        for layer_state in state.layer_states:
+            layer_states.append(tuple(part.index_select(0, rows) for part in layer_state))
 
         if sentences is not None:
             state = state._replace(attention=state.attention.select(sentences))
-        return state._replace(recurrence=tuple(recurrence), feed=state.feed.index_select(0, rows))
+        return state._replace(
+            layer_states=tuple(layer_states), feed=state.feed.index_select(0, rows)
+        )
 
     def _values(self, memory: Memory) -> Tensor:
         """Return W_c m for every memory row m, (B, K, D).
@@ -192,7 +196,7 @@ class RecurrentDecoder(Decoder):
     @property
     def _state_matrix(self) -> Tensor:
         """W_s (D, D)"""
-        return self.combine.weight[:, -self.size :]
+        return self.combine.weight[:, -self.output_states_size :]
 
 
 @DECODERS.register("lstm")

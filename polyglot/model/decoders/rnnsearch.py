@@ -13,7 +13,7 @@ from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear, resize
 from polyglot.layers.lstm_cell import tanh
-from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentSteps
+from polyglot.layers.recurrent import RECURRENCES, LayerStates, RecurrentSteps
 from polyglot.model.decoders.base import DECODERS, Decoder, attention_size_problem
 from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
@@ -28,7 +28,7 @@ class RnnSearchState(NamedTuple):
     """Recurrence that reads the context; None in the form `paper`."""
     attention: AttentionSteps
     """Attention with the keys and values of each sentence, which are computed once."""
-    recurrence: LayerStates
+    layer_states: LayerStates
     """s_j, and the cell of an LSTM."""
 
 
@@ -68,7 +68,7 @@ class RnnSearchDecoder(Decoder):
         """Dropout on the output."""
 
         @property
-        def states_size(self) -> int:
+        def output_states_size(self) -> int:
             return self.output_size or self.size
 
         def validate_size(self, memory_size: int) -> Problem | None:
@@ -77,19 +77,19 @@ class RnnSearchDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         size = config.size
-        self.size = config.states_size
+        self.output_states_size = config.output_states_size
         self.initial_state_size = size
         self.inner_size = size
         self.input_size = input_size
         self.is_maxout = config.output == "maxout"
 
-        recurrence = KINDS[config.kind]
+        recurrence_type = RECURRENCES[config.kind]
         if config.form == "paper":
-            self.recurrence = recurrence(input_size + memory_size, size, batch_first=True)
+            self.recurrence = recurrence_type(input_size + memory_size, size, batch_first=True)
             self.context_recurrence = None
         else:
-            self.recurrence = recurrence(input_size, size, batch_first=True)
-            self.context_recurrence = recurrence(memory_size, size, batch_first=True)
+            self.recurrence = recurrence_type(input_size, size, batch_first=True)
+            self.context_recurrence = recurrence_type(memory_size, size, batch_first=True)
 
         if config.start == "tanh":
             self.initial = nn.Sequential(Linear(memory_size, size), nn.Tanh())
@@ -97,7 +97,7 @@ class RnnSearchDecoder(Decoder):
             self.initial = resize(memory_size, size)
         self.attention = Attention(config.attention, query_size=size, memory_size=memory_size)
 
-        layer_size = 2 * self.size if self.is_maxout else self.size
+        layer_size = 2 * self.output_states_size if self.is_maxout else self.output_states_size
         self.state_output = Linear(size, layer_size)
         self.context_output = Linear(memory_size, layer_size, bias=False)
         self.word_output = Linear(input_size, layer_size, bias=False)
@@ -135,7 +135,7 @@ class RnnSearchDecoder(Decoder):
         """s_j, c_j and W_y y_{j-1}, each (..., ·) -> t_j (..., D)"""
         combined = self.state_output(states) + self.context_output(contexts) + words
         if self.is_maxout:
-            outputs = combined.unflatten(-1, (self.size, 2)).amax(dim=-1)
+            outputs = combined.unflatten(-1, (self.output_states_size, 2)).amax(dim=-1)
         else:
             outputs = tanh(combined)
         return self.dropout(outputs)
@@ -153,7 +153,7 @@ class RnnSearchDecoder(Decoder):
             first,
             second,
             attention=AttentionSteps(self.attention, keys, memory.states),
-            recurrence=first.start(self.initial_state(memory)),
+            layer_states=first.start(self.initial_state(memory)),
         )
 
     def prepare_words(self, embedded: Tensor, state: RnnSearchState) -> Tensor:
@@ -184,17 +184,18 @@ class RnnSearchDecoder(Decoder):
     ) -> tuple[Tensor, Tensor, RnnSearchState]:
         """gate_inputs (N, ·) of the words -> s_j (N, ·), c_j (N, ·) and the next state"""
         if state.second is None:
-            last_states = state.recurrence[0][0]
+            [layer_state] = state.layer_states
+            last_states = layer_state[0]  # s_{j-1}
             contexts = state.attention(last_states, memory.attention_mask)
-            states, recurrence = state.first(gate_inputs, contexts, state.recurrence)
+            states, layer_states = state.first(gate_inputs, contexts, state.layer_states)
         else:
             # The first layer reads the word and no context, the second the context and no word.
             no_contexts = gate_inputs[:, :0]
-            middle_states, middle = state.first(gate_inputs, no_contexts, state.recurrence)
+            middle_states, middle = state.first(gate_inputs, no_contexts, state.layer_states)
             contexts = state.attention(middle_states, memory.attention_mask)
             no_words = None
-            states, recurrence = state.second(no_words, contexts, middle)
-        return states, contexts, state._replace(recurrence=recurrence)
+            states, layer_states = state.second(no_words, contexts, middle)
+        return states, contexts, state._replace(layer_states=layer_states)
 
     def reorder(
         self,
@@ -202,9 +203,9 @@ class RnnSearchDecoder(Decoder):
         rows: Tensor,
         sentences: Tensor | None,
     ) -> RnnSearchState:
-        (layer_state,) = state.recurrence
-        recurrence = (tuple(part.index_select(0, rows) for part in layer_state),)
+        (layer_state,) = state.layer_states
+        layer_states = (tuple(part.index_select(0, rows) for part in layer_state),)
         attention = state.attention
         if sentences is not None:
             attention = attention.select(sentences)
-        return state._replace(attention=attention, recurrence=recurrence)
+        return state._replace(attention=attention, layer_states=layer_states)

@@ -23,7 +23,7 @@ class DecodingState(NamedTuple):
     """
 
     layers: tuple[IncrementalDecoderLayer, ...]
-    """Layers with their matrices prepared once (layout or cast) for many steps."""
+    """Layers; their matrices are converted once to the layout and number type of the steps."""
     caches: tuple[KeyValueCache, ...]
     """Keys and values of the prefixes."""
     memories: tuple[tuple[Tensor, Tensor], ...]
@@ -46,7 +46,7 @@ class TransformerDecoder(Decoder):
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size = config.size
+        self.output_states_size = config.size
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
 
@@ -73,7 +73,9 @@ class TransformerDecoder(Decoder):
             incremental = IncrementalDecoderLayer(layer)
             layers.append(incremental)
             heads = layer.attention.heads
-            caches.append(KeyValueCache.empty(memory.states, heads=heads, size=self.size))
+            caches.append(
+                KeyValueCache.empty(memory.states, heads=heads, size=self.output_states_size)
+            )
             memories.append(incremental.cross.prepare(memory.states))
 
         return DecodingState(
@@ -108,6 +110,7 @@ class TransformerDecoder(Decoder):
         cache_mask = cache_mask.add_slots(sentences)
 
         states = prepared_words
+        # Each layer adds its keys and values to its cache in place.
         for layer, cache, layer_memory in zip(state.layers, caches, state.memories):
             states = layer(
                 states,

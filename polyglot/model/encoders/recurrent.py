@@ -30,14 +30,20 @@ class RecurrentEncoder(Encoder):
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
         self.size = config.size
-        layer_type = BidirectionalLayer if config.bidirectional else UnidirectionalLayer
+        if config.bidirectional:
+            layer_type = BidirectionalLayer
+        else:
+            layer_type = UnidirectionalLayer
         input_sizes = [input_size] + [config.size] * (config.layers - 1)
         self.layers = nn.ModuleList(
             layer_type(self.kind, input_size=layer_input, size=config.size)
             for layer_input in input_sizes
         )
         self.dropout = Dropout(config.dropout)
-        states_rate = config.dropout if config.states_dropout is None else config.states_dropout
+        if config.states_dropout is None:
+            states_rate = config.dropout
+        else:
+            states_rate = config.states_dropout
         self.states_dropout = Dropout(states_rate)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:

@@ -30,7 +30,8 @@ class Option(nn.Module):
     decoder_settings: ClassVar[Sequence[str]] = ()
     """Settings that have an effect only in a decoder."""
     used_in_decoder_with: ClassVar[Mapping[str, tuple[str, tuple[Any, ...]]]] = {}
-    """As `used_with` of the settings, but only in a decoder."""
+    """Settings that have an effect in a decoder only beside certain values of another setting.
+    `{"a": ("b", (1, 2))}`: a has an effect only if b is 1 or 2."""
 
     class Config(ComponentConfig):
         """Settings of the option."""
@@ -53,7 +54,7 @@ class EmbeddingOption(Option):
     place = "embedding"
 
     def __init__(self, config: ComponentConfig, *, size: int, memory_size: int | None) -> None:
-        """size: E. memory_size: D of the memory on the target side, None on the source side."""
+        """size: E. memory_size: size of a memory row; None on the source side."""
         super().__init__()
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
@@ -111,7 +112,7 @@ class DecoderOption(Option):
     ) -> None:
         """initial_state_size: size of s₀. size: D of the decoder's states. vocabulary_size: V.
 
-        inner_size: size of the decoder's inner states s_j. memory_size: D of the memory.
+        inner_size: size of the decoder's inner states s_j. memory_size: D_m, size of a memory row.
         """
         super().__init__()
 

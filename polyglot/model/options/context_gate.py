@@ -25,7 +25,7 @@ class ContextGate(EmbeddingOption):
 
     - `context: rows`: the mean of the memory rows. A decoder then depends on no source language.
     - `context: network`: the mean of NN(m_k) over the memory rows m_k, with or without a bridge.
-    - `context: source`: the context c of the source side, as in the paper. It passes by the bridge,
+    - `context: source`: the context c of the source side, as in the paper. It bypasses the bridge,
       and needs the gate in every encoder.
     """
 
@@ -87,6 +87,7 @@ class ContextGate(EmbeddingOption):
         return memory.context
 
     def start(self, memory: Memory) -> Tensor:
+        """Return the gate of each sentence (B, E): the decoding state, equal for all words."""
         return self._gates_from_context(self._context_of_memory(memory))
 
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

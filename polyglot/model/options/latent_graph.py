@@ -43,12 +43,13 @@ class LatentGraph(StatesOption):
     q_i · k_k / √d_k, which are −∞ for the word itself. Keys and queries come from a separate
     BiLSTM over the embeddings; its outputs reach the states only through A.
 
-    - `weights: shared` is W (s_i + Σ_k A_ik s_k) + b. Only so is the baseline `edges: none` equal
-      in parameters to the convolution, as the paper says of its baseline.
+    - `weights: shared` is W (s_i + Σ_k A_ik s_k) + b. Only with shared weights has the baseline
+      `edges: none` as many parameters as the convolution, as the paper says of its baseline.
     - `directions: both` adds Σ_k A_ki (W_dep s_k + b_dep): the words k whose head is i.
-    - `gates` multiplies what a word k sends by g_k = σ(v · s_k + c), with v and c of the
-      direction, and also what a word sends to itself (Marcheggiani and Titov 2017).
-    - With both directions or gates, each direction with a matrix of its own has a bias of its own.
+    - `gates` multiplies what a word k sends by g_k = σ(v · s_k + c), also what it sends to itself
+      (Marcheggiani and Titov 2017). Each direction and the self-loop have their own v and c.
+    - A direction with its own matrix also has its own bias if `directions: both` or `gates` is set.
+      Otherwise b is the only bias.
     """
 
     class Config(ComponentConfig):
@@ -113,11 +114,11 @@ class LatentGraph(StatesOption):
         if not self.shares_weights:
             has_bias = both or config.gates
             for name in names:
-                setattr(self, name, _layers(config.layers, size, size, has_bias))
+                setattr(self, name, _layers(config.layers, size, size, bias=has_bias))
         self.has_gates = config.gates
         if config.gates:
             for name in ("selves", *names):
-                setattr(self, f"{name}_gates", _layers(config.layers, size, 1, True))
+                setattr(self, f"{name}_gates", _layers(config.layers, size, 1, bias=True))
 
     @property
     def is_latent(self) -> bool:
@@ -133,7 +134,9 @@ class LatentGraph(StatesOption):
         adjacency = []
         if self.has_edges:
             graph = self.graph(embedded, mask)
-            adjacency = [graph, graph.transpose(1, 2)][: len(self.direction_names)]
+            adjacency.append(graph)
+            if "dependents" in self.direction_names:
+                adjacency.append(graph.transpose(1, 2))
         for layer in range(len(self.selves)):
             update = self._convolve(states, adjacency, layer)
             states = states + self.dropout(update.relu())
@@ -178,7 +181,7 @@ class LatentGraph(StatesOption):
         return concrete(potentials, self.annealed.temperature, candidates, noisy=self.training)
 
 
-def _layers(count: int, inputs: int, outputs: int, bias: bool) -> nn.ModuleList:
+def _layers(count: int, inputs: int, outputs: int, *, bias: bool) -> nn.ModuleList:
     """One linear layer for each graph convolution."""
     return nn.ModuleList(Linear(inputs, outputs, bias=bias) for _ in range(count))
 
@@ -186,8 +189,9 @@ def _layers(count: int, inputs: int, outputs: int, bias: bool) -> nn.ModuleList:
 def _random_heads(candidates: Tensor) -> Tensor:
     """One head of each word among its candidates (B, S, S) -> (B, S, S), as 0.0 and 1.0.
 
-    The candidate with the largest number is chosen. A number is a fixed function of two positions,
-    computed with whole numbers below 2³² and thus equal on all devices.
+    The candidate with the largest number is chosen. A number is a hash of two positions below 2³²,
+    from arbitrary large constants. All products are whole numbers below 2⁶³, so that the hash is
+    equal on all devices.
     """
     positions = torch.arange(candidates.shape[-1], device=candidates.device)
     numbers = positions.unsqueeze(1) * 73_856_093 + positions * 19_349_663

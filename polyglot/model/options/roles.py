@@ -85,7 +85,7 @@ class RoleLayer(nn.Module):
 
     def __init__(self, config: Config, *, size: int, causal: bool) -> None:
         """size: of e_t. causal: c_t does not depend on later words."""
-        nn.Module.__init__(self)
+        nn.Module.__init__(self)  # not that of `Option`, which takes other arguments
         self.config = config
         roles = config.roles
         context_size = config.context_size or 2 * max(1, size // 4)
@@ -141,7 +141,9 @@ class RoleLayer(nn.Module):
         else:
             sparse = self._skipping_zeros_is_faster(words)
             transformed = mix_roles(roles, words, self.matrices, sparse=sparse)
-        return transformed + words if self.config.residual else transformed
+        if self.config.residual:
+            return transformed + words
+        return transformed
 
     def _skipping_zeros_is_faster(self, words: Tensor) -> bool:
         """True if skipping the zeros in r is faster than one large product."""
@@ -175,6 +177,7 @@ class Roles(RoleLayer, EmbeddingOption):
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         is_target = memory_size is not None
+        # Not `super`: the two base classes take different arguments (also in `StateRoles`).
         RoleLayer.__init__(self, config, size=size, causal=is_target)
         self.is_strict = is_target and config.target_context == "before_word"
 
@@ -199,18 +202,18 @@ class Roles(RoleLayer, EmbeddingOption):
 
     def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
         if not self.is_strict:
-            context, state = self.context.step(words, state)
-            return self.transform_words(words, self.roles_from_context(context)), state
-        state, context = state
+            context, next_state = self.context.step(words, state)
+            return self.transform_words(words, self.roles_from_context(context)), next_state
+        context_state, context = state
         transformed = self.transform_words(words, self.roles_from_context(context))
-        next_context, next_state = self.context.step(words, state)
+        next_context, next_state = self.context.step(words, context_state)
         return transformed, (next_state, next_context)
 
     def reorder(self, state: Any, rows: Tensor) -> Any:
         if not self.is_strict:
             return self.context.reorder(state, rows)
-        state, context = state
-        return self.context.reorder(state, rows), context.index_select(0, rows)
+        context_state, context = state
+        return self.context.reorder(context_state, rows), context.index_select(0, rows)
 
 
 @OPTIONS.register("state_roles")

@@ -52,7 +52,7 @@ def test_every_layer_starts_from_the_initial_state(kind, start):
     memory = random_memory()
     decoder = build_decoder(kind, layers=2, start=start)
     initial = decoder.initial_state(memory)
-    layers = decoder.start(memory).recurrence
+    layers = decoder.start(memory).layer_states
     assert len(layers) == 2
     for layer_state in layers:
         for part in layer_state:  # h, and c of an LSTM
