@@ -23,11 +23,10 @@ from polyglot.core.environment import (
     reduce_garbage_collection,
     shorten_switch_interval,
 )
-from polyglot.core.errors import PolyglotError
+from polyglot.core.errors import USER_ERROR, PolyglotError
 from polyglot.core.signals import cancel_deferred_interrupt, exit_code
 from polyglot.core.version import VERSION
 
-USER_ERROR = 2  # exit code
 INTERRUPTED = 130  # exit code after Ctrl-C
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_MESSAGE = 3500

@@ -124,12 +124,12 @@ def embed(
     count, blank_count = _write_vectors(
         encoded_chunks, output, size=size, precision=precision, total=total, place=place
     )
-    note = ""
+    vectors = pluralize(count, "vector")
+    message = f"{vectors} of {size} {precision} numbers written to {output}"
     if blank_count:
-        note = f"; {pluralize(blank_count, 'empty line')} with a vector of zeros"
-    logger.info(
-        f"{pluralize(count, 'vector')} of {size} {precision} numbers written to {output}{note}"
-    )
+        empty_lines = pluralize(blank_count, "empty line")
+        message += f"; {empty_lines} with a vector of zeros"
+    logger.info(message)
 
 
 def _check_language_source(

@@ -259,7 +259,9 @@ def _log_next_step(trainer: Trainer, process_count: int = 1) -> None:
         f"{run.path}: {step} of {steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
     if trainer.received_signal and step < steps:
-        option = f" --processes {process_count}" if process_count > 1 else ""
-        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{option}")
+        command = f"polyglot train {run.path} --resume"
+        if process_count > 1:
+            command += f" --processes {process_count}"
+        logger.info(f"interrupted; continue with: {command}")
         raise typer.Exit(128 + trainer.received_signal)
     logger.info(f"next: polyglot evaluate {run.path}")

@@ -336,8 +336,9 @@ def _split_runs_and_files(
         files = dict.fromkeys(files, text)
     has_one_text = len(runs) < len(paths)
     if len(files) > 1 and (has_one_text or not all(files.values())):
+        languages = " and ".join(files)
         options = " ".join(f"--from {language}=FILE" for language in files)
-        raise ConfigError(f"--from: {' and '.join(files)} need a file each: {options}")
+        raise ConfigError(f"--from: {languages} need a file each: {options}")
     return runs, files
 
 

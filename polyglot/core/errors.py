@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 from polyglot.core.problems import Problem, as_problems
 
+USER_ERROR = 2
+"""Exit code of a program that ends with an error of the user."""
+
 
 class PolyglotError(Exception):
     """Error that the user can correct. The message says where, what was found, what is right."""

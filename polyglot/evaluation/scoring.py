@@ -26,8 +26,9 @@ class DirectionScorer:
             self._scorers[target] = _scorers(plan, target)
         for message in self._fallback_messages():
             logger.warning(message)
-        uses_comet = any(measure.metric == "comet" for measure in plan.measures)
-        self._comet = Comet(plan.comet) if uses_comet else None
+        self._comet: Comet | None = None
+        if any(measure.metric == "comet" for measure in plan.measures):
+            self._comet = Comet(plan.comet)
 
     def cell(
         self,

@@ -44,12 +44,14 @@ class BitextNeighbours:
 
     def nearest(self, *, top: int = 1, threshold: float = -float("inf")) -> Iterator[Pair]:
         """Yield the best pairs of each source line, best first."""
-        rows_of_scores = self.forwards.similarities[:, :top].tolist()
-        rows_of_neighbours = self.forwards.rows[:, :top].tolist()
-        for row, (scores, neighbours) in enumerate(zip(rows_of_scores, rows_of_neighbours)):
+        all_scores = self.forwards.similarities[:, :top].tolist()
+        all_neighbours = self.forwards.rows[:, :top].tolist()
+        for row, scores in enumerate(all_scores):
+            neighbours = all_neighbours[row]
             for score, neighbour in zip(scores, neighbours):
                 if score >= threshold:
-                    yield self._to_lines(Pair(score, row, neighbour))
+                    pair = Pair(score, row, neighbour)
+                    yield self._to_lines(pair)
 
     def mined(self, *, threshold: float = -float("inf")) -> Iterator[Pair]:
         """Yield pairs of translations, best first, each line at most once."""
@@ -99,9 +101,10 @@ def find_neighbours(
     Vectors are stored on disk; memory holds the text and one block of vectors of each side. Raises
     ConfigError and DataError with a message for the user.
     """
-    for kind, name, known_names in (("margin", margin, MARGINS), ("search", search, SEARCHES)):
-        if name not in known_names:
-            raise ConfigError(f"{kind}: {unknown_name(kind, name, known_names)}")
+    if margin not in MARGINS:
+        raise ConfigError(f"margin: {unknown_name('margin', margin, MARGINS)}")
+    if search not in SEARCHES:
+        raise ConfigError(f"search: {unknown_name('search', search, SEARCHES)}")
     encoder.check_languages(language for _, language in (source, target))
     sides = [_Side.read(*source), _Side.read(*target)]
     with tempfile.TemporaryDirectory(prefix="polyglot-similar-") as folder:

@@ -226,7 +226,8 @@ class SentenceEncoder:
         for language in dict.fromkeys(chunk.languages):
             rows = _rows_of_language(chunk.languages, language)
             sentences = [chunk.sentences[row] for row in rows]
-            for row, sentence_pieces in zip(rows, self.encode_text(sentences, language)):
+            pieces_of_sentences = self.encode_text(sentences, language)
+            for row, sentence_pieces in zip(rows, pieces_of_sentences):
                 pieces[row] = sentence_pieces
         return TokenizedChunk(chunk, pieces)
 
