@@ -176,10 +176,13 @@ def grid_table(grid: Grid, *, digits: int = 1) -> str:
     """Table with sources as rows and targets as columns."""
     rows = []
     for source in grid.languages:
-        pairs = [LanguagePair(source, target) for target in grid.languages]
-        scores = [grid.format_cell(pair, digits=digits) for pair in pairs]
-        rows.append([f"**{source}**", *scores])
-    return table(["from ↓ into →", *grid.languages], rows)
+        row = [f"**{source}**"]
+        for target in grid.languages:
+            pair = LanguagePair(source, target)
+            row.append(grid.format_cell(pair, digits=digits))
+        rows.append(row)
+    head = ["from ↓ into →", *grid.languages]
+    return table(head, rows)
 
 
 def means_table(*grids: Grid) -> str:
@@ -280,11 +283,13 @@ def output_errors_table(matrix: ScoreMatrix) -> str:
     """Output errors, one row per cell."""
     rows = []
     for cell in matrix.all_cells:
-        if cell.outputs:
-            errors = format_errors(cell.outputs.to_dict())
-            counts = [f"{count} {code}" for code, count in cell.outputs.languages.items()]
-            languages = ", ".join(counts)
-            rows.append([cell.name, cell.kind, *errors.values(), languages])
+        outputs = cell.outputs
+        if not outputs:
+            continue
+        errors = format_errors(outputs.to_dict())
+        counts = [f"{count} {code}" for code, count in outputs.languages.items()]
+        languages = ", ".join(counts)
+        rows.append([cell.name, cell.kind, *errors.values(), languages])
     head = ["direction", "kind", *ERROR_TITLES.values(), "found"]
     return table(head, rows, words=["kind", "found"])
 
