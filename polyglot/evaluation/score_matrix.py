@@ -247,9 +247,9 @@ class ScoreMatrix:
         cache.finish(files, keep=self.hypotheses)
 
     @classmethod
-    def load(cls, folder: Path) -> ScoreMatrix:
+    def load(cls, folder: str | Path) -> ScoreMatrix:
         """Read a saved matrix. Raises DataError if it is missing, damaged or of another version."""
-        path = folder / MATRIX_FILE
+        path = Path(folder) / MATRIX_FILE
         try:
             values = read_json(path)
             if not isinstance(values, dict) or "format" not in values:

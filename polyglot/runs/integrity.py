@@ -36,6 +36,7 @@ from polyglot.runs.vocabulary_files import (
 from polyglot.text.word_list import load_vocabulary
 
 COPY = "put it back from a copy of the run"
+ORIGIN_ADVICE = "put config.yaml and vocabulary/ back as they were for this checkpoint"
 
 
 def is_run(path: Path) -> bool:
@@ -72,12 +73,7 @@ def _damaged_config(path: Path, message: str) -> FileCheck:
     advice = COPY
     if (path / SETTINGS_FILE).is_file():
         advice = f"{COPY}; {SETTINGS_FILE} has its values too"
-    return FileCheck(
-        path / "config.yaml",
-        DAMAGED,
-        message,
-        advice,
-    )
+    return FileCheck(path / "config.yaml", DAMAGED, message, advice)
 
 
 def _check_config(run: Run) -> Iterator[FileCheck]:
@@ -86,50 +82,26 @@ def _check_config(run: Run) -> Iterator[FileCheck]:
     try:
         stored = stored_settings(run.path)
     except CheckpointError as error:
-        yield FileCheck(
-            settings_file,
-            DAMAGED,
-            str(error),
-            f"{hint} writes it again",
-        )
-        yield FileCheck(
-            run.config_file,
-            UNCHECKED,
-            f"{SETTINGS_FILE} is damaged",
-        )
+        yield FileCheck(settings_file, DAMAGED, str(error), f"{hint} writes it again")
+        yield FileCheck(run.config_file, UNCHECKED, f"{SETTINGS_FILE} is damaged")
         return
 
     if stored is None:
         message = "the run is of an older version: a change cannot be noticed"
-        yield FileCheck(
-            run.config_file,
-            UNCHECKED,
-            message,
-            f"{hint} stores its values",
-        )
+        yield FileCheck(run.config_file, UNCHECKED, message, f"{hint} stores its values")
         return
     if settings_file.exists():
         yield FileCheck(settings_file, INTACT)
     else:
         message = "the values of the newest checkpoint were compared"
-        yield FileCheck(
-            settings_file,
-            MISSING,
-            message,
-            f"{hint} writes it again",
-        )
+        yield FileCheck(settings_file, MISSING, message, f"{hint} writes it again")
     changes = unaccepted_changes(stored, run.config)
     if not changes:
         yield FileCheck(run.config_file, INTACT)
         return
     message = f"was changed since the program wrote it: {abbreviate(changes, shown=20)}"
     advice = f"put the old values back, or accept the new ones with {hint}"
-    yield FileCheck(
-        run.config_file,
-        CHANGED,
-        message,
-        advice,
-    )
+    yield FileCheck(run.config_file, CHANGED, message, advice)
 
 
 def _check_start(run: Run | None) -> Iterator[FileCheck]:
@@ -137,12 +109,7 @@ def _check_start(run: Run | None) -> Iterator[FileCheck]:
         return
     if start_folder(run) is None:
         advice = "remove it: relative paths of text then start from the present folder"
-        yield FileCheck(
-            run.start_file,
-            DAMAGED,
-            "it names no folder",
-            advice,
-        )
+        yield FileCheck(run.start_file, DAMAGED, "it names no folder", advice)
     else:
         yield FileCheck(run.start_file, INTACT)
 
@@ -156,12 +123,7 @@ def _check_vocabularies(path: Path, run: Run | None) -> Iterator[FileCheck]:
         listed = read_checksums(folder)
     except CheckpointError as error:
         listed = {}
-        yield FileCheck(
-            folder / CHECKSUMS_FILE,
-            DAMAGED,
-            str(error),
-            COPY,
-        )
+        yield FileCheck(folder / CHECKSUMS_FILE, DAMAGED, str(error), COPY)
     else:
         if (folder / CHECKSUMS_FILE).exists():
             yield FileCheck(folder / CHECKSUMS_FILE, INTACT)
@@ -190,12 +152,7 @@ def _trained_languages(run: Run) -> list[str]:
 
 def _check_vocabulary(file: Path, *, is_listed: bool) -> FileCheck:
     if not file.exists():
-        return FileCheck(
-            file,
-            MISSING,
-            "",
-            COPY,
-        )
+        return FileCheck(file, MISSING, "", COPY)
     try:
         if not is_regular_file(file):
             raise CheckpointError(f"{file}: not a regular file")
@@ -203,12 +160,7 @@ def _check_vocabulary(file: Path, *, is_listed: bool) -> FileCheck:
         if file.suffix == ".model":
             load_vocabulary(file)
     except CheckpointError as error:
-        return FileCheck(
-            file,
-            DAMAGED,
-            str(error),
-            COPY,
-        )
+        return FileCheck(file, DAMAGED, str(error), COPY)
     return FileCheck(file, INTACT if is_listed else UNCHECKED)
 
 
@@ -218,12 +170,7 @@ def _check_shortlists(path: Path) -> Iterator[FileCheck]:
             Shortlist.load(file)
         except CheckpointError as error:
             advice = f"`polyglot shortlist {path} {file.stem}` writes it again"
-            yield FileCheck(
-                file,
-                DAMAGED,
-                str(error),
-                advice,
-            )
+            yield FileCheck(file, DAMAGED, str(error), advice)
         else:
             yield FileCheck(file, INTACT)
 
@@ -239,26 +186,12 @@ def _check_checkpoints(path: Path, run: Run | None) -> Iterator[FileCheck]:
     except CheckpointError as error:
         best = None
         advice = "remove it, and the newest checkpoint counts as the best"
-        yield FileCheck(
-            folder / checkpoints.BEST,
-            DAMAGED,
-            str(error),
-            advice,
-        )
+        yield FileCheck(folder / checkpoints.BEST, DAMAGED, str(error), advice)
     if best is not None:
-        yield FileCheck(
-            folder / checkpoints.BEST,
-            INTACT,
-            f"step {best}",
-        )
+        yield FileCheck(folder / checkpoints.BEST, INTACT, f"step {best}")
     if best is not None and best not in available:
         advice = f"{COPY}, or remove {checkpoints.BEST}, and the newest counts as the best"
-        yield FileCheck(
-            step_folder(folder, best),
-            MISSING,
-            "it was the best",
-            advice,
-        )
+        yield FileCheck(step_folder(folder, best), MISSING, "it was the best", advice)
     for step in available:
         yield from _check_checkpoint(step_folder(folder, step), run)
 
@@ -268,23 +201,14 @@ def _check_checkpoint(folder: Path, run: Run | None) -> Iterator[FileCheck]:
     try:
         checkpoint = Checkpoint.open(folder)
     except CheckpointError as error:
-        yield FileCheck(
-            folder / MANIFEST,
-            DAMAGED,
-            str(error),
-            advice,
-        )
+        yield FileCheck(folder / MANIFEST, DAMAGED, str(error), advice)
         return
-    yield _check_origin(checkpoint, run, advice)
+    yield _check_origin(checkpoint, run)
     for name, expected in sorted(checkpoint.manifest["files"].items()):
-        yield check_sha256(
-            folder / name,
-            expected,
-            advice,
-        )
+        yield check_sha256(folder / name, expected, advice)
 
 
-def _check_origin(checkpoint: Checkpoint, run: Run | None, advice: str) -> FileCheck:
+def _check_origin(checkpoint: Checkpoint, run: Run | None) -> FileCheck:
     """Check that the checkpoint belongs to the configuration and the vocabularies."""
     manifest = checkpoint.path / MANIFEST
     if run is None:
@@ -292,21 +216,12 @@ def _check_origin(checkpoint: Checkpoint, run: Run | None, advice: str) -> FileC
     try:
         run.check_compatible(checkpoint)
     except PolyglotError as error:
-        return FileCheck(
-            manifest,
-            CHANGED,
-            str(error),
-            advice,
-        )
+        return FileCheck(manifest, CHANGED, str(error), ORIGIN_ADVICE)
     changes = changes_since(checkpoint, run.config)
     message = ""
     if changes:
         message = f"written before these changes: {abbreviate(changes, shown=4)}"
-    return FileCheck(
-        manifest,
-        INTACT,
-        message,
-    )
+    return FileCheck(manifest, INTACT, message)
 
 
 # Other files ------------------------------------------------------------------------------------
@@ -320,17 +235,8 @@ def _other_files(path: Path, checked: set[Path]) -> Iterator[FileCheck]:
         parts = file.relative_to(path).parts
         temporary = [part for part in parts if part.startswith(".")]
         if any(part.endswith(TEMPORARY_SUFFIX) for part in temporary):
-            yield FileCheck(
-                file,
-                LEFTOVER,
-                "of a process that was killed",
-                "remove it",
-            )
+            yield FileCheck(file, LEFTOVER, "of a process that was killed", "remove it")
         elif ".unfinished" in parts:
-            yield FileCheck(
-                file,
-                LEFTOVER,
-                "of an evaluation that the next one continues",
-            )
+            yield FileCheck(file, LEFTOVER, "of an evaluation that the next one continues")
         else:
             yield FileCheck(file, UNCHECKED)

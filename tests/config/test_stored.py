@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyglot.config.schema import TextConfig
-from polyglot.config.stored import complete_stored_config
+from polyglot.config.stored import complete_stored_config, complete_stored_model
 from polyglot.text.preprocessing import Normaliser
 
 OLDER_SCHEDULE = {"pairs": ["*-*"]}
@@ -44,3 +44,14 @@ def test_fingerprint_of_an_older_run_is_the_same(language, start):
 def test_other_values_are_left_to_the_check(text):
     values = {"schedule": dict(OLDER_SCHEDULE), "text": text}
     assert complete_stored_config(values) == {"schedule": OLDER_SCHEDULE, "text": text}
+
+
+def test_word_prediction_of_an_older_run_has_layers_of_its_own():
+    model = {
+        "options": {"decoder": [{"type": "word_prediction"}, {"type": "context_gate"}, "roles"]},
+        "languages": {"de": {"options": {"decoder": [{"type": "word_prediction"}]}}},
+    }
+    complete_stored_model(model)
+    own = {"type": "word_prediction", "layers": "own"}
+    assert model["options"]["decoder"] == [own, {"type": "context_gate"}, "roles"]
+    assert model["languages"]["de"]["options"]["decoder"] == [own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import pty
 
@@ -13,6 +14,7 @@ from rich.text import Text
 from polyglot.core.console import (
     CONTROL_CHARACTERS,
     DisconnectSafeStream,
+    LogHandler,
     SafeConsole,
     StderrConsole,
     visible,
@@ -96,3 +98,12 @@ def test_markup_and_emoji_codes_stay_as_they_are():
 
 def test_tab_and_line_feed_are_not_changed():
     assert visible("a\tb\nc") == "a\tb\nc"
+
+
+def test_long_log_lines_are_not_wrapped(monkeypatch):
+    errors = io.StringIO()
+    monkeypatch.setattr("sys.stderr", errors)
+    monkeypatch.setenv("COLUMNS", "20")
+    message = "word " * 30 + "end"
+    LogHandler().emit(logging.makeLogRecord({"msg": message}))
+    assert errors.getvalue() == f"{message}\n"

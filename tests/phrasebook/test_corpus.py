@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 
 from polyglot.core.errors import DataError
 from polyglot.phrasebook import LANGUAGES, Sentence, generate, splits
+from polyglot.phrasebook.generation import MeaningGenerator
 from polyglot.phrasebook.lexicon import czech, english, finnish, french, german, spanish
 from polyglot.phrasebook.sentence import detokenize
 
@@ -177,3 +179,17 @@ def test_negative_counts_are_refused():
 def test_unknown_language_is_refused():
     with pytest.raises(DataError, match="no language named 'dk'.*Known: cs, de, en, es, fi, fr"):
         generate(1, seed=1)[0].text("dk")
+
+
+def test_states_are_past_and_present_and_some_are_negated():
+    generator = MeaningGenerator(Random(1))
+    kinds = ("quality", "mood", "profession", "place")
+    for kind in kinds:
+        clauses = []
+        for _ in range(300):
+            generator.cast.used_names.clear()
+            clauses.append(getattr(generator, kind)())
+        past = sum(clause.past for clause in clauses)
+        negated = sum(clause.negated for clause in clauses)
+        assert 80 < past < 160, kind  # 40 %
+        assert 20 < negated < 70, kind  # 14 %

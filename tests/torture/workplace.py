@@ -46,7 +46,7 @@ class Call:
             return Finding(Outcome.TRACEBACK, self.errors[-2000:])
         if self.status < 0:
             return Finding(Outcome.TRACEBACK, f"ended by signal {-self.status}")
-        if self.status and not self.errors.strip():
+        if self.status and not self.errors.strip() and not self.output.strip():
             return Finding(Outcome.SILENT_ERROR, f"exit code {self.status} without a message")
         return None
 
