@@ -22,7 +22,7 @@ from polyglot.interop.opennmt_models import (
     TransformerModel,
 )
 from polyglot.model.translation_model import TranslationModel
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.parameters import check_compatible
 from polyglot.runs.run import Run
 from polyglot.runs.vocabulary_files import write_checksums
@@ -79,7 +79,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
         WordList(target_words).save(run.vocabulary_file(target))
         write_checksums(run.vocabulary_folder)
         _check_components(run, components, path)
-        checkpoints.write(
+        checkpoint_writing.write(
             run.checkpoints,
             step=int(options.get("train_steps") or 0),
             components=components,

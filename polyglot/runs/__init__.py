@@ -1,7 +1,7 @@
 """Run directories and checkpoints.
 
 - `run`: paths, configuration and vocabularies of a run; `compatibility`: do checkpoints fit to it
-- `checkpoint`, `manifest`: write, read and choose checkpoints
+- `checkpoint`, `checkpoint_writing`, `manifest`: read, choose and write checkpoints
 - `parameters`, `averaging`: use the parameters of checkpoints
 - `stored_settings`, `config_changes`: changes of `config.yaml`; `vocabulary_files`: checksums
 - `integrity`, `result_checks`: the state of every file

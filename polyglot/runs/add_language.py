@@ -67,8 +67,8 @@ def config_with_language(
     )
 
 
-def _start_from_run(run: Run, checkpoint: str, free: Sequence[str]) -> dict[str, Any]:
-    """Settings that start every component from a checkpoint of the run, and freeze most of them."""
+def _start_from_run(run: Run, checkpoint: str | int, free: Sequence[str]) -> dict[str, Any]:
+    """Return settings that start components from a checkpoint; most components are frozen."""
     components = run.config.components
     start = {"run": str(run.path), "checkpoint": checkpoint}
     return {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, unknown_name
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.averaging import average_component
 from polyglot.runs.run import Run
 from polyglot.runs.vocabulary_files import write_checksums
@@ -42,7 +42,7 @@ def export(
         write_checksums(new.vocabulary_folder)
         steps = [member.step for member in chosen]
         means = {name: average_component(chosen, name) for name in names}
-        checkpoints.write(
+        checkpoint_writing.write(
             new.checkpoints,
             step=steps[-1],
             components=means,

@@ -43,18 +43,14 @@ class LanguageData(ComponentConfig):
         """
         values = read_yaml(Path(path))
         if "data" in values:
-            others = [key for key in values if key != "data"]
-            if others:
+            other_keys = [key for key in values if key != "data"]
+            if other_keys:
                 raise ConfigError(
-                    f"{path}: {abbreviate(others)} beside data; the file names only the text of "
-                    "the new language, so write other settings as key=value"
+                    f"{path}: {abbreviate(other_keys)} beside data; the file names only the "
+                    "text of the new language, so write other settings as key=value"
                 )
             values = values["data"]
-        data = check_settings(
-            cls,
-            values,
-            where=str(path),
-        )
+        data = check_settings(cls, values, where=str(path))
         if not data.train and not data.monolingual:
             raise ConfigError(
                 f"{path}: train: missing; name corpora of pairs with the new language"
@@ -103,10 +99,7 @@ class LanguageText:
     @property
     def has_copy(self) -> bool:
         """True if there is training text for the copy of the new language."""
-        return LanguagePair(
-            self.language,
-            self.language,
-        ) in self.pairs("train")
+        return LanguagePair(self.language, self.language) in self.pairs("train")
 
     @cached_property
     def partners(self) -> list[str]:
@@ -119,25 +112,21 @@ class LanguageText:
         partners: languages that the user named. copies: True if the run has copies.
         """
         problems = self._spelling_problems()
-        others = self._other_languages()
-        if not problems and others and not self.has_copy:
-            problems.append(
-                Problem(
-                    ("train",),
-                    f"no text in {self.language}{others}",
-                )
-            )
-        problems = problems or self._file_problems()
+        if problems:
+            return problems
+        hint = self._other_languages_hint()
+        if hint and not self.has_copy:
+            return [Problem(("train",), f"no text in {self.language}{hint}")]
+        problems = self._file_problems()
         if problems:
             return problems
         if not self.has_copy:
-            return [
-                Problem(
-                    ("train",),
-                    f"no text in {self.language}",
-                )
-            ]
+            return [Problem(("train",), f"no text in {self.language}")]
+        return self._pair_problems(partners, copies=copies)
 
+    def _pair_problems(self, partners: Sequence[str], *, copies: bool) -> list[Problem]:
+        """Find the pairs that have no text, although the new language has text."""
+        problems = []
         listed = ", ".join(self.partners) or "no language of the run"
         for partner in partners:
             if partner not in self.partners:
@@ -146,20 +135,10 @@ class LanguageText:
         if not self.partners and not copies:
             languages = abbreviate(self.old_languages)
             message = f"no text in {self.language} together with a language of the run: {languages}"
-            problems.append(
-                Problem(
-                    ("train",),
-                    f"{message}{others}",
-                )
-            )
+            problems.append(Problem(("train",), f"{message}{self._other_languages_hint()}"))
         for part in ("valid", "test"):
             if self._corpora[part].pairs() and not self._has_language(part):
-                problems.append(
-                    Problem(
-                        (part,),
-                        f"no text in {self.language}",
-                    )
-                )
+                problems.append(Problem((part,), f"no text in {self.language}"))
         return problems
 
     def content_problems(self) -> list[Problem]:
@@ -175,9 +154,9 @@ class LanguageText:
 
     def _has_pair(self, part: str, partner: str) -> bool:
         pairs = self.pairs(part)
-        there = LanguagePair(self.language, partner)
-        back = LanguagePair(partner, self.language)
-        return there in pairs or back in pairs
+        forward = LanguagePair(self.language, partner)
+        backward = LanguagePair(partner, self.language)
+        return forward in pairs or backward in pairs
 
     def _has_language(self, part: str) -> bool:
         return any(self.language in (pair.source, pair.target) for pair in self.pairs(part))
@@ -200,8 +179,8 @@ class LanguageText:
                         problems.append(Problem((part,), message))
         return problems
 
-    def _other_languages(self) -> str:
-        """End of a message that names languages which the run does not have."""
+    def _other_languages_hint(self) -> str:
+        """Return the end of a message: the languages of the file that the run does not have."""
         others = self._corpora["train"].other_languages()
         if not others:
             return ""

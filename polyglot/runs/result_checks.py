@@ -40,18 +40,9 @@ def check_log(path: Path) -> Iterator[FileCheck]:
     if unreadable:
         message = f"cannot be read: line {abbreviate(unreadable)} of {number}"
         advice = "training and translation do not need it; the report leaves these lines out"
-        yield FileCheck(
-            path,
-            DAMAGED,
-            message,
-            advice,
-        )
+        yield FileCheck(path, DAMAGED, message, advice)
     else:
-        yield FileCheck(
-            path,
-            UNCHECKED,
-            pluralize(number, "line"),
-        )
+        yield FileCheck(path, UNCHECKED, pluralize(number, "line"))
 
 
 def check_results(path: Path, folder: Path) -> Iterator[FileCheck]:
@@ -66,52 +57,23 @@ def check_results(path: Path, folder: Path) -> Iterator[FileCheck]:
                 raise ValueError("it is not a mapping")
             verify_checksum(values)
         except (OSError, ValueError) as error:
-            yield FileCheck(
-                file,
-                DAMAGED,
-                str(error),
-                advice,
-            )
+            yield FileCheck(file, DAMAGED, str(error), advice)
             continue
         state = INTACT if CHECKSUM_KEY in values else UNCHECKED
-        yield FileCheck(
-            file,
-            state,
-            _scored_checkpoint(path, values),
-        )
+        yield FileCheck(file, state, _scored_checkpoint(path, values))
         files = values.get("files")
         if isinstance(files, dict):
             for name, expected in sorted(files.items()):
-                yield _check_result_file(
-                    file.parent,
-                    name,
-                    expected,
-                    advice,
-                )
+                yield _check_listed_file(file, name, expected, advice)
 
 
-def _check_result_file(folder: Path, name: str, expected: Any, advice: str) -> FileCheck:
+def _check_listed_file(result: Path, name: str, expected: Any, advice: str) -> FileCheck:
+    """Check a file that a result lists with its SHA-256; it must be in the folder of the result."""
+    folder = result.parent
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        return FileCheck(
-            folder,
-            DAMAGED,
-            f"a result names the file {name!r}",
-            advice,
-        )
-    result = check_sha256(
-        path,
-        str(expected),
-        advice,
-    )
-    if result.state == DAMAGED:
-        return FileCheck(
-            path,
-            DAMAGED,
-            "its SHA-256 is not that of matrix.json",
-            advice,
-        )
-    return result
+        return FileCheck(folder, DAMAGED, f"a result names the file {name!r}", advice)
+    return check_sha256(path, str(expected), advice, listed_in=result.name)
 
 
 def _scored_checkpoint(path: Path, values: dict[str, Any]) -> str:
@@ -130,39 +92,25 @@ def _scored_checkpoint(path: Path, values: dict[str, Any]) -> str:
     return f"scores of step {listed}"
 
 
-def check_sha256(path: Path, expected: str, advice: str) -> FileCheck:
-    """Compare a file with its SHA-256."""
+def check_sha256(
+    path: Path,
+    expected: str,
+    advice: str,
+    *,
+    listed_in: str = "the manifest",
+) -> FileCheck:
+    """Compare a file with its SHA-256. listed_in: file that has the SHA-256, for the message."""
     try:
         if not is_regular_file(path):
-            return FileCheck(
-                path,
-                DAMAGED,
-                "it is not a regular file",
-                advice,
-            )
+            return FileCheck(path, DAMAGED, "it is not a regular file", advice)
         digest = hashlib.sha256()
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 digest.update(block)
     except FileNotFoundError:
-        return FileCheck(
-            path,
-            MISSING,
-            "",
-            advice,
-        )
+        return FileCheck(path, MISSING, "", advice)
     except OSError as error:
-        return FileCheck(
-            path,
-            DAMAGED,
-            f"cannot be read: {error.strerror}",
-            advice,
-        )
+        return FileCheck(path, DAMAGED, f"cannot be read: {error.strerror}", advice)
     if digest.hexdigest() != expected:
-        return FileCheck(
-            path,
-            DAMAGED,
-            "its SHA-256 is not that of the manifest",
-            advice,
-        )
+        return FileCheck(path, DAMAGED, f"its SHA-256 is not that of {listed_in}", advice)
     return FileCheck(path, INTACT)

@@ -50,8 +50,8 @@ BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
 class Run:
     """Run directory.
 
-    Its files are `config.yaml`, `settings.json`, `started_in.json`, `vocabulary/`, `checkpoints/`, `log.jsonl` and
-    `evaluation/`.
+    Its files are `config.yaml`, `settings.json`, `started_in.json`, `vocabulary/`, `checkpoints/`,
+    `log.jsonl` and `evaluation/`.
     """
 
     def __init__(self, path: str | Path, config: Config) -> None:
@@ -128,9 +128,10 @@ class Run:
     ) -> Run:
         """Open an existing run directory.
 
-        sections: of the configuration, those that the caller uses; by default all. Raises
-        ConfigError if there is no run, and CheckpointError if `config.yaml` was changed in one of
-        these sections since the program wrote it. accept_changes: use the changed values.
+        sections: sections of the configuration that the caller uses; by default all.
+        accept_changes: use the values of `config.yaml` even if they were changed.
+        Raises ConfigError if there is no run, or if `config.yaml` was changed in one of these
+        sections since the program wrote it; CheckpointError if `settings.json` is damaged.
         """
         path = Path(path)
         config_file = path / "config.yaml"

@@ -18,6 +18,7 @@ from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.training.placement import Placement
@@ -138,7 +139,7 @@ class TrainState:
 
     def save(self) -> Checkpoint:
         """Write a checkpoint, mark it if it is the best one, and remove old checkpoints."""
-        checkpoint = checkpoints.write(
+        checkpoint = checkpoint_writing.write(
             self.run.checkpoints,
             step=self.progress.step,
             components=self._written_here(self.model.component_tensors()),
@@ -254,7 +255,7 @@ class TrainState:
         self.progress = Progress.from_dict(state["progress"])
         self.saved_step = self.progress.step
         self._restore_best_mark()
-        self._compare_validation(state, checkpoint)
+        self._forget_best_if_validation_changed(state, checkpoint)
         changes = self._restore_streams(state)
         warnings = resume_warnings(self.run, state, self.processes.world_size, changes)
         for warning in warnings:
@@ -290,8 +291,15 @@ class TrainState:
         if exists and best["step"] != checkpoints.best_step(folder):
             checkpoints.mark_best(folder, best)
 
-    def _compare_validation(self, state: Mapping[str, Any], checkpoint: Checkpoint) -> None:
-        """Forget the best validation and the patience if this validation is another one."""
+    def _forget_best_if_validation_changed(
+        self,
+        state: Mapping[str, Any],
+        checkpoint: Checkpoint,
+    ) -> None:
+        """Forget the best value and the patience if the checkpoint has another validation.
+
+        That is another text or another metric.
+        """
         warning = validation_warning(state["progress"], state.get("validation"), self.validation)
         if warning:
             self.progress.best = None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from tests.cli.small_run import LAST_CHECKPOINT, TRANSLATE, file_hashes, flip_last_bit
 
 RUN = Path("runs/mine")
@@ -28,7 +29,7 @@ def test_checkpoint_without_permission(folder, polyglot, monkeypatch):
     def refuse(*arguments, **settings):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(checkpoints, "write_synced", refuse)
+    monkeypatch.setattr(checkpoint_writing, "write_synced", refuse)
     before = file_hashes(RUN / "checkpoints")
     assert (
         "step-00000006: the checkpoint cannot be written: Permission denied; "
@@ -47,7 +48,7 @@ def test_lock_that_cannot_be_created(folder, polyglot):
 
 
 def test_full_disk_leaves_the_last_checkpoint(folder, polyglot, monkeypatch):
-    write = checkpoints.write_synced
+    write = checkpoint_writing.write_synced
 
     def fail_at_a_decoder(path: Path, content: bytes) -> None:
         if "step-00000006" in str(path) and path.name.startswith("decoder"):
@@ -56,7 +57,7 @@ def test_full_disk_leaves_the_last_checkpoint(folder, polyglot, monkeypatch):
 
     before = file_hashes(RUN / "checkpoints")
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "write_synced", fail_at_a_decoder)
+        patch.setattr(checkpoint_writing, "write_synced", fail_at_a_decoder)
         assert (
             "step-00000006: the checkpoint cannot be written: No space left on device; "
             "the last good one is step 4"

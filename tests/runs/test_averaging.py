@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from polyglot.core.errors import CheckpointError
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.averaging import average_component, load_average, parameters_digest
 
 
@@ -17,7 +17,7 @@ def bridge(value, shape=(3, 4)):
 
 
 def write(folder, step, components, training=1.0):
-    return checkpoints.write(
+    return checkpoint_writing.write(
         folder,
         step=step,
         components=components,

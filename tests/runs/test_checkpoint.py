@@ -1,4 +1,4 @@
-"""Checkpoints: exact, protected by checksums, and complete whatever happens while they are written."""
+"""Checkpoints: exact, protected by checksums, and complete whatever happens during writing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from polyglot.core.errors import CheckpointError
 from polyglot.core.stored_json import with_checksum
 from polyglot.distributed.processes import Processes
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.checkpoint import Checkpoint
 
 STATE = {"progress": {"step": 7, "best": None}, "positions": {"de-fr": {"epoch": 3, "index": 1}}}
@@ -65,7 +66,7 @@ def write(folder, step=7, seed=0, **changes):
         "state": STATE,
         "configuration": "abc",
     }
-    return checkpoints.write(folder, step=step, **(arguments | changes))
+    return checkpoint_writing.write(folder, step=step, **(arguments | changes))
 
 
 def assert_same(tensors, expected):
@@ -333,7 +334,7 @@ def test_an_unknown_component_is_an_error(tmp_path):
 def fill_disk(request, monkeypatch):
     """Function after which the disk is full at some point."""
     error = OSError(errno.ENOSPC, "No space left on device")
-    write_synced = checkpoints.write_synced
+    write_synced = checkpoint_writing.write_synced
     rename = Path.rename
 
     def fail(*_):
@@ -352,13 +353,13 @@ def fill_disk(request, monkeypatch):
 
     def fill():
         if request.param == "sync of the folder":
-            monkeypatch.setattr(checkpoints, "sync_folder", fail)
+            monkeypatch.setattr(checkpoint_writing, "sync_folder", fail)
         elif request.param == "every rename":
             monkeypatch.setattr(Path, "rename", fail)
         elif request.param == "last rename":
             monkeypatch.setattr(Path, "rename", rename_old_only)
         else:
-            monkeypatch.setattr(checkpoints, "write_synced", write_half)
+            monkeypatch.setattr(checkpoint_writing, "write_synced", write_half)
 
     return fill
 

@@ -18,9 +18,11 @@ import torch
 
 from polyglot.core.errors import CheckpointError, DataError, TrainingError
 from polyglot.core.signals import TERMINATION_SIGNALS, signal_handler
+from polyglot.core.stored_json import with_checksum
 from polyglot.distributed.processes import LostProcessError
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs import checkpoint_writing
 from polyglot.runs.run import Run
 from polyglot.training.train_state import Progress
 from polyglot.training.validation import ValidationResult
@@ -209,7 +211,7 @@ def test_the_logged_speed_is_that_of_training_alone(log_every, tmp_path, monkeyp
         training={"steps": steps, "log_every": log_every, "checkpoint": {"every": 1}},
         validation={"every": 1},
     )
-    write = checkpoints.write
+    write = checkpoint_writing.write
 
     def write_slowly(*values, **settings):
         time.sleep(0.1)
@@ -219,7 +221,7 @@ def test_the_logged_speed_is_that_of_training_alone(log_every, tmp_path, monkeyp
         time.sleep(0.1)
         return ValidationResult({"de-en": 1.0})
 
-    monkeypatch.setattr(checkpoints, "write", write_slowly)
+    monkeypatch.setattr(checkpoint_writing, "write", write_slowly)
     train(run, lambda model: validate_slowly, stop_after=3)
     progress = train(Run.open(run.path), lambda model: validate_slowly).progress
 
@@ -246,7 +248,7 @@ def test_the_best_checkpoint_is_marked_and_kept(tmp_path):
     assert checkpoints.best_step(run.checkpoints) == 4
     assert checkpoints.steps(run.checkpoints) == [4, 10]
     mark = json.loads((run.checkpoints / "best.json").read_text())
-    assert mark == {"step": 4, "by": "loss", "value": 2.0}
+    assert mark == with_checksum({"step": 4, "by": "loss", "value": 2.0})
     [best] = checkpoints.choose(run.checkpoints, "best")
     assert best.step == 4
 
@@ -262,14 +264,14 @@ def test_a_step_is_written_once(tmp_path, monkeypatch):
     run = tiny_run(
         tmp_path, training={"steps": 4, "checkpoint": {"every": 2}}, validation={"every": 2}
     )
-    write = checkpoints.write
+    write = checkpoint_writing.write
     written = []
 
     def record_step(folder, *, step, **settings):
         written.append(step)
         return write(folder, step=step, **settings)
 
-    monkeypatch.setattr(checkpoints, "write", record_step)
+    monkeypatch.setattr(checkpoint_writing, "write", record_step)
     train(run, validating(3.0, 2.0))
     assert written == [2, 4]
 
@@ -498,7 +500,7 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "write_synced", fail))
+    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoint_writing, "write_synced", fail))
     message = (
         "step-00000006: the checkpoint cannot be written: No space left on device; "
         "the last good one is step 3"
