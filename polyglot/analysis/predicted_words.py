@@ -119,7 +119,7 @@ def first_step_scores(translator: Translator, memory: Memory, target: str) -> Te
     """Logits of the first word (B, V), from the initial state and BOS.
 
     Weng et al. 2017 let models without word prediction predict words with "the initial state", and
-    do not name the layers. Those of the first step are the ones that such a model has.
+    do not name the layers. Such a model has only the layers of its first step for this.
     """
     decoder = translator.model.decoders[target]
     tokens = torch.full((len(memory.states),), BOS, device=memory.states.device)

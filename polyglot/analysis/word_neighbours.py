@@ -131,7 +131,9 @@ def _check_component(
 
 
 def _components(translator: Translator, side: str) -> torch.nn.ModuleDict:
-    return translator.model.encoders if side == "encoder" else translator.model.decoders
+    if side == "encoder":
+        return translator.model.encoders
+    return translator.model.decoders
 
 
 def _word_table(

@@ -51,7 +51,10 @@ def symbolize_files(
     target_file, target_language = target
     _check_files(source, target, folder)
     files = [source_file, target_file] if target_file else [source_file]
-    languages = [source_language, target_language] if target_file else [source_language]
+    if target_file:
+        languages = [source_language, target_language]
+    else:
+        languages = [source_language]
 
     if dictionary:
         symbolizer = Symbolizer(config, Dictionary.load(dictionary))

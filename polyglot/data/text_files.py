@@ -265,6 +265,9 @@ def _open_reading(path: Path) -> Iterator[tuple[Content, BufferedReader]]:
     Raises DataError for a failure while it is read.
     """
     with reading_errors(str(path)):
-        file = path.open("rb", buffering=0) if is_read_once(path) else PooledFile(path)
+        if is_read_once(path):
+            file = path.open("rb", buffering=0)
+        else:
+            file = PooledFile(path)
         with BufferedReader(file) as source:
             yield open_content(source, place=str(path)), source

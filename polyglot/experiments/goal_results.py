@@ -60,7 +60,10 @@ def judge_goal(
 
     differences = [ours[name] - score for name, score in baselines.items()]
     difference = round(mean(differences), 2)
-    least = goal.above_paper if goal.behind_pivot is None else -goal.behind_pivot
+    if goal.behind_pivot is None:
+        least = goal.above_paper
+    else:
+        least = -goal.behind_pivot
     return GoalResult(goal.description, f"{difference:+.2f}", difference >= least)
 
 

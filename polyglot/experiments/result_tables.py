@@ -98,7 +98,9 @@ def _count_note(
     if len(different_counts) <= 1 or kind not in counts[system]:
         return ""
     count = counts[system][kind]
-    return f" ({count} direction)" if count == 1 else f" ({count} directions)"
+    if count == 1:
+        return f" ({count} direction)"
+    return f" ({count} directions)"
 
 
 def _paper_mean(

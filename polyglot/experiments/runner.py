@@ -133,7 +133,10 @@ def _evaluate_systems(
     results = []
     for key, config in experiment.systems.items():
         merged = [ScoreMatrix.merge(parts) for parts in matrices[key].values()]
-        reference = Reference.load(config.reference) if config.reference else None
+        if config.reference:
+            reference = Reference.load(config.reference)
+        else:
+            reference = None
         results.append(
             SystemResult(
                 key,
@@ -254,7 +257,10 @@ def evaluate_system(
     """Evaluate a run or an ensemble; scores that exist in the folder are not computed again."""
     runs = [Run.open(run.path) for run in system.runs]
     models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]
-    translator = EnsembleTranslator(models) if system.is_ensemble else models[0]
+    if system.is_ensemble:
+        translator = EnsembleTranslator(models)
+    else:
+        translator = models[0]
     matrix_folder = folder / "evaluation" / system.name
     with results_lock(matrix_folder):
         matrix = evaluate(

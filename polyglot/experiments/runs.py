@@ -23,8 +23,9 @@ from polyglot.tasks.schedule import CENTER
 
 LOG_TAIL = 1 << 18  # bytes; the end of a log, with at least one line about training
 COMPLETE = ".complete"
-LARGEST_RECORD = 1 << 16
 """File in a run whose training reached its last step, or stopped early as configured."""
+LARGEST_RECORD = 1 << 16
+"""Bytes of this file that are read at most."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class ExperimentRun:
 def _comparable_settings(config: Config) -> dict[str, str]:
     """All settings by key, with the name of the central language in the pairs of the schedule.
 
-    A run with its length in epochs stores the number of steps too, which is not compared. Runs of older versions store `en-*`, where the same schedule now has `{center}-*`.
+    If the length of a run is given in epochs, its number of steps is not compared. Runs of older
+    versions store `en-*`, where the same schedule now has `{center}-*`.
     """
     settings = dict(flatten_settings(config.model_dump(mode="json")))
     if config.training.epochs is not None:

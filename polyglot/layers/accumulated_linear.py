@@ -54,12 +54,16 @@ class _SharedMatrix:
         weight = weight.to(self.dtype)
         bias = None if bias is None else bias.detach().to(self.dtype)
         is_batched = weight.dim() == 3
-        self.forward_product = _BatchedLinear(weight) if is_batched else PackedLinear(weight, bias)
+        if is_batched:
+            self.forward_product = _BatchedLinear(weight)
+        else:
+            self.forward_product = PackedLinear(weight, bias)
         self.backward_product = None
         if torch.is_grad_enabled():
-            self.backward_product = (
-                _BatchedLinear(weight.mT) if is_batched else PackedLinear(weight.t())
-            )
+            if is_batched:
+                self.backward_product = _BatchedLinear(weight.mT)
+            else:
+                self.backward_product = PackedLinear(weight.t())
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
         self.backward_pass = -1

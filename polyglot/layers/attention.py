@@ -58,7 +58,10 @@ class Attention(nn.Module):
 
         queries (B, T, Q), keys and values (B, K, ·) of the memory, mask (B, K) or None.
         """
-        scores = self.energies(queries, keys) if self.kind == "mlp" else queries @ keys.mT
+        if self.kind == "mlp":
+            scores = self.energies(queries, keys)
+        else:
+            scores = queries @ keys.mT
         weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
         return weights @ values, weights
 

@@ -61,7 +61,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         states (N, D), weight (V, D), bias (V). targets and shares (N, L), or targets (N, 1) and no
         shares. Products have the type of the states, sums over slices that of the weight.
         """
-        gradients = _Gradients(states, weight, bias) if needs_gradient else None
+        if needs_gradient:
+            gradients = _Gradients(states, weight, bias)
+        else:
+            gradients = None
         projection = weight.to(states.dtype)
         shift = bias.to(states.dtype)
         sizes = _Sizes.of(states, len(weight))
@@ -79,7 +82,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
             for first in range(start, end, sizes.cached_rows):
                 last = min(first + sizes.cached_rows, end)
                 part = projected[first - start : last - start]
-                scores = part if float_scores is None else float_scores[: len(part)].copy_(part)
+                if float_scores is None:
+                    scores = part
+                else:
+                    scores = float_scores[: len(part)].copy_(part)
                 part_shares = None if shares is None else shares[first:last]
                 total += _loss_and_gradient(
                     scores, targets[first:last], part_shares, smoothing, needs_gradient

@@ -23,7 +23,10 @@ def concrete(
     scores = potentials.to(torch.promote_types(potentials.dtype, torch.float32))
     if noisy:
         scores = scores + gumbel_noise(scores)
-    real = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    if mask is None:
+        real = scores
+    else:
+        real = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     # The maximum is subtracted before the division, which would overflow.
     scores = scores - real.detach().amax(dim=-1, keepdim=True)
     return masked_softmax(scores / temperature, mask)

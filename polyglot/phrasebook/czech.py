@@ -89,11 +89,10 @@ class Czech(Grammar):
         antecedent: Thing | None = None,
     ) -> Phrase:
         agreeing = self.agreement(clause, antecedent)
-        subject = (
-            None
-            if clause.subject is None
-            else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
-        )
+        if clause.subject is None:
+            subject = None
+        else:
+            subject = self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
         chain, clitics = self.chain(clause, path, agreeing)
         tail = self.tail(clause, path)
         if clause.verb == "exist":
@@ -123,9 +122,11 @@ class Czech(Grammar):
         order = [part for part in order if part is not None]
         if opening is not None and order[0] is not opening:
             order.insert(0, opening)
-        second = (
-            0 if subordinate and opening is None else 1
-        )  # a conjunction counts as the first place
+        # A conjunction counts as the first place.
+        if subordinate and opening is None:
+            second = 0
+        else:
+            second = 1
         return join(
             head, *order[:second], *clitics, *order[second:], *tail, self.complement(clause, path)
         )
@@ -161,7 +162,10 @@ class Czech(Grammar):
         many = agreeing.count is not None and agreeing.count >= 5  # `pět koček spalo`
         plural = self.plural(agreeing) and not many
         if clause.past:
-            ending = "o" if many else PAST_ENDINGS[self.gender(agreeing)][plural]
+            if many:
+                ending = "o"
+            else:
+                ending = PAST_ENDINGS[self.gender(agreeing)][plural]
             text = (czech.PAST_STEMS.get(forms[4], forms[4]) if ending else forms[4]) + ending
         else:
             text = forms[3 if plural else 1 if self.is_speaker(agreeing) else 2]
@@ -246,7 +250,9 @@ class Czech(Grammar):
                 "source": ("z", GENITIVE),
             }[role]
         if thing.noun in czech.CITIES:
-            return ("v", LOCATIVE) if role == "location" else ("do", GENITIVE)
+            if role == "location":
+                return ("v", LOCATIVE)
+            return ("do", GENITIVE)
         if role == "location":
             return czech.NOUNS[thing.noun][10], LOCATIVE
         preposition, case = czech.NOUNS[thing.noun][11].split(":")
@@ -278,11 +284,10 @@ class Czech(Grammar):
             if thing.count >= 5:
                 case = GENITIVE
         forms = czech.NOUNS[thing.noun]
-        text = (
-            forms[7 + PLURAL_CASES.index(case)]
-            if self.plural(thing)
-            else forms[1 + CASES.index(case)]
-        )
+        if self.plural(thing):
+            text = forms[7 + PLURAL_CASES.index(case)]
+        else:
+            text = forms[1 + CASES.index(case)]
         noun = Word(text, "NOUN", path, thing.noun)
         quality = None
         if thing.quality is not None:
@@ -310,13 +315,12 @@ class Czech(Grammar):
         if thing.determiner == "name":
             stem = czech.NAMES[thing.owner][6]
             ending = self.ending("owner", thing, case)
-            text = (
-                stem + ending
-                if ending != "-"
-                else stem
-                if thing.owner in WOMEN
-                else stem.removesuffix("ov") + "ův"
-            )
+            if ending != "-":
+                text = stem + ending
+            elif thing.owner in WOMEN:
+                text = stem
+            else:
+                text = stem.removesuffix("ov") + "ův"
             return Word(text, "ADJ", f"{path}.owner", thing.owner)
         return None
 
@@ -326,11 +330,10 @@ class Czech(Grammar):
         return (soft if animate_plural else stem) + self.ending("hard", thing, case)
 
     def ending(self, paradigm: str, thing: Thing, case: str) -> str:
-        table = (
-            PLURAL[paradigm][PLURAL_CASES.index(case)]
-            if self.plural(thing)
-            else SINGULAR[paradigm][CASES.index(case)]
-        )
+        if self.plural(thing):
+            table = PLURAL[paradigm][PLURAL_CASES.index(case)]
+        else:
+            table = SINGULAR[paradigm][CASES.index(case)]
         return table.split()[GENDERS.index(self.gender(thing))]
 
     def finish(self, words: list[Word]) -> list[Word]:

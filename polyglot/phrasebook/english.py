@@ -41,9 +41,10 @@ class English(Grammar):
         subordinate: bool = False,
         antecedent: Thing | None = None,
     ) -> Phrase:
-        subject = (
-            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
-        )
+        if clause.subject is None:
+            subject = None
+        else:
+            subject = self.nominal(clause.subject, f"{path}.subject")
         opening = self.opening(clause, path, antecedent)
         chain = self.chain(clause, path, self.agreement(clause, antecedent))
         frequency = self.frequency(clause, path)
@@ -68,16 +69,25 @@ class English(Grammar):
         """The verbs from the finite one to the lexical one, `not` and `to` among them."""
         node = f"{path}.verb"
         modal = f"{path}.modal"
-        form = 2 if clause.past else 0 if agreeing.plural or self.is_speaker(agreeing) else 1
-        negation = [Word("not", "PART", f"{path}.not")] if clause.negated else []
+        if clause.past:
+            form = 2
+        elif agreeing.plural or self.is_speaker(agreeing):
+            form = 0
+        else:
+            form = 1
+        if clause.negated:
+            negation = [Word("not", "PART", f"{path}.not")]
+        else:
+            negation = []
         if clause.verb in ("be", "exist"):
-            being = (
-                "were"
-                if clause.past and agreeing.plural
-                else "was"
-                if clause.past
-                else ("am" if form == 0 else "is")
-            )
+            if clause.past and agreeing.plural:
+                being = "were"
+            elif clause.past:
+                being = "was"
+            elif form == 0:
+                being = "am"
+            else:
+                being = "is"
             being = "are" if agreeing.plural and not clause.past else being
             return [Word(being, "AUX" if clause.verb == "be" else "VERB", node), *negation]
         forms = english.VERBS[clause.verb]
@@ -87,7 +97,10 @@ class English(Grammar):
                 return [Word("cannot", "AUX", modal), main]
             return [Word("could" if clause.past else "can", "AUX", modal), *negation, main]
         supported = clause.negated or clause.question and clause.gap != "subject"
-        do = [Word(("do", "does", "did")[form], "AUX", node), *negation] if supported else []
+        if supported:
+            do = [Word(("do", "does", "did")[form], "AUX", node), *negation]
+        else:
+            do = []
         if clause.modal == "want":
             want = ("want", "wants", "wanted")[0 if supported else form]
             return [*do, Word(want, "AUX", modal), Word("to", "PART", modal), main]
@@ -159,11 +172,12 @@ class English(Grammar):
         if thing.noun in english.CITIES:
             return self.single(Word(english.CITIES[thing.noun][0], "PROPN", path, thing.noun))
         noun = Word(english.NOUNS[thing.noun][1 if thing.plural else 0], "NOUN", path, thing.noun)
-        quality = (
-            None
-            if thing.quality is None
-            else Word(english.ADJECTIVES[thing.quality][0], "ADJ", f"{path}.quality", thing.quality)
-        )
+        if thing.quality is None:
+            quality = None
+        else:
+            quality = Word(
+                english.ADJECTIVES[thing.quality][0], "ADJ", f"{path}.quality", thing.quality
+            )
         relative = None
         if thing.relative is not None:
             relative = self.clause(
@@ -182,10 +196,14 @@ class English(Grammar):
             mine = thing.determiner == "my" or thing.owner == "I"
             return Word("my" if mine else "her" if is_female(thing.owner) else "his", "PRON", node)
         if thing.determiner == "generic":
-            return Word("the", "DET", node) if thing.noun in INSTRUMENTS else None
+            if thing.noun in INSTRUMENTS:
+                return Word("the", "DET", node)
+            return None
         if thing.determiner == "this":
             return Word("these" if thing.plural else "this", "DET", node)
-        return None if thing.determiner == "bare" else Word(thing.determiner, "DET", node)
+        if thing.determiner == "bare":
+            return None
+        return Word(thing.determiner, "DET", node)
 
     def finish(self, words: list[Word]) -> list[Word]:
         for word, following in itertools.pairwise(words):

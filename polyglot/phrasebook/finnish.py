@@ -90,9 +90,11 @@ class Finnish(Grammar):
             order = [chain[0], subject]
         else:
             order = [opening, front, subject, chain[0]]
-        split = (
-            len(chain) - 1 if clause.verb == "be" else len(chain)
-        )  # the time stands before a predicate, but after a verb
+        # The time stands before a predicate, but after a verb.
+        if clause.verb == "be":
+            split = len(chain) - 1
+        else:
+            split = len(chain)
         order += [*chain[1:split], self.frequency(clause, path), middle, *chain[split:]]
         return join(head, *order, *tail, self.complement(clause, path))
 
@@ -112,9 +114,14 @@ class Finnish(Grammar):
         impersonal = (
             clause.verb in ("have", "have.part", "exist") or agreeing.count is not None
         )  # `kolme koiraa nukkuu`
-        person = (
-            2 if impersonal else 3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2
-        )
+        if impersonal:
+            person = 2
+        elif agreeing.plural:
+            person = 3
+        elif self.is_speaker(agreeing):
+            person = 1
+        else:
+            person = 2
         forms = finnish.VERBS[clause.modal or verb]
         if clause.negated:
             chain[0].text = connegative(forms, past=clause.past, plural=person == 3)
@@ -179,7 +186,9 @@ class Finnish(Grammar):
             return case
         if clause.negated or case == "partitive" or clause.object.determiner == "bare":
             return "partitive"
-        return "nominative" if clause.verb in POSSESSOR_CASES else "accusative"
+        if clause.verb in POSSESSOR_CASES:
+            return "nominative"
+        return "accusative"
 
     def place_case(self, role: str, thing: Thing, clause: Clause) -> str:
         if role in ("instrument", "source"):
@@ -198,7 +207,9 @@ class Finnish(Grammar):
 
     def nominal(self, thing: Thing, path: str, case: str) -> Phrase | None:
         if self.is_speaker(thing):
-            return None if case == "nominative" else self.single(Word("minulla", "PRON", path))
+            if case == "nominative":
+                return None
+            return self.single(Word("minulla", "PRON", path))
         if thing.determiner == "pronoun":
             return self.single(Word("hän" if case == "nominative" else "hänellä", "PRON", path))
         if thing.noun in NAMES:
@@ -271,7 +282,10 @@ def inflect(forms: tuple[str, ...], case: str) -> str:
         return forms[1]
     if case in ("partitive", "illative"):
         return forms[2 if case == "partitive" else 3]
-    ending = ENDINGS[case] if forms[2].endswith("a") else ENDINGS[case].replace("a", "ä")
+    if forms[2].endswith("a"):
+        ending = ENDINGS[case]
+    else:
+        ending = ENDINGS[case].replace("a", "ä")
     return forms[1].removesuffix("n") + ending
 
 

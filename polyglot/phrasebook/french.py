@@ -50,9 +50,10 @@ class French(Grammar):
         subordinate: bool = False,
         antecedent: Thing | None = None,
     ) -> Phrase:
-        subject = (
-            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
-        )
+        if clause.subject is None:
+            subject = None
+        else:
+            subject = self.nominal(clause.subject, f"{path}.subject")
         chain = self.chain(clause, path, antecedent)
         tail = self.tail(clause, path)
         existential = None  # the `y` of `il y a`
@@ -173,11 +174,10 @@ class French(Grammar):
             )
         if clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = (
-                french.PROFESSIONS[clause.profession]
-                if female
-                else french.NOUNS[clause.profession][1]
-            )
+            if female:
+                text = french.PROFESSIONS[clause.profession]
+            else:
+                text = french.NOUNS[clause.profession][1]
             return Word(text, "NOUN", node, clause.profession)
         return None
 
@@ -187,7 +187,9 @@ class French(Grammar):
             return feminine + ("s" if self.plural(thing) else "")
         if self.plural(thing):
             return plural
-        return before_vowel if following[:1] and following[0] in VOWELS else masculine
+        if following[:1] and following[0] in VOWELS:
+            return before_vowel
+        return masculine
 
     @staticmethod
     def plural(thing: Thing) -> bool:
@@ -225,11 +227,9 @@ class French(Grammar):
         if thing.noun in french.CITIES:
             return "à"
         preposition = french.NOUNS[thing.noun][3 if role == "location" else 4]
-        return (
-            "dans"
-            if role == "location" and preposition == "à" and thing.determiner != "the"
-            else preposition
-        )
+        if role == "location" and preposition == "à" and thing.determiner != "the":
+            return "dans"
+        return preposition
 
     def nominal(self, thing: Thing, path: str, *, negated: bool = False) -> Phrase:
         if self.is_speaker(thing):
@@ -257,9 +257,10 @@ class French(Grammar):
             and thing.many
             and before is not None
         )
-        determiner = (
-            [Word("de", "ADP", f"{path}.determiner")] if partitive else self.determiner(thing, path)
-        )
+        if partitive:
+            determiner = [Word("de", "ADP", f"{path}.determiner")]
+        else:
+            determiner = self.determiner(thing, path)
         owner = None
         if thing.determiner == "name":
             name = Word(thing.owner, "PROPN", f"{path}.owner", thing.owner)
@@ -287,7 +288,10 @@ class French(Grammar):
         for word, following in zip(words, [*words[1:], None], strict=True):
             if following is not None and following.text[0].lower() in VOWELS:
                 word.text = ELIDED.get(word.text, BEFORE_VOWEL.get(word.text, word.text))
-            pair = (finished[-1].text, word.text) if finished and word.category == "DET" else None
+            if finished and word.category == "DET":
+                pair = (finished[-1].text, word.text)
+            else:
+                pair = None
             if pair in CONTRACTIONS:
                 finished[-1].text = CONTRACTIONS[pair]
             else:

@@ -75,7 +75,9 @@ class German(Grammar):
     commas = frozenset({"but", "because", "when", "that", "where"})
 
     def conjunction(self, link: str, clause: Clause) -> str:
-        return "als" if link == "when" and clause.past else self.conjunctions[link]
+        if link == "when" and clause.past:
+            return "als"
+        return self.conjunctions[link]
 
     def clause(
         self,
@@ -88,11 +90,10 @@ class German(Grammar):
         finite, final, main = self.verbs(
             clause, path, self.agreement(clause, antecedent), subordinate=subordinate
         )
-        subject = (
-            None
-            if clause.subject is None
-            else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
-        )
+        if clause.subject is None:
+            subject = None
+        else:
+            subject = self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
         opening = self.opening(clause, path, antecedent)
         time = self.time(clause, path)
         middle = self.middle(clause, path)
@@ -104,9 +105,10 @@ class German(Grammar):
             final.insert(0, main)
         first = opening
         if first is None and not clause.question and not subordinate:
-            first, time, subject = (
-                (time, None, subject) if clause.fronted else (subject, time, None)
-            )
+            if clause.fronted:
+                first, time, subject = (time, None, subject)
+            else:
+                first, time, subject = (subject, time, None)
         before = [first, subject] if subordinate else [first, finite, subject]
         after = [*final, finite] if subordinate else final
         return join(
@@ -174,11 +176,10 @@ class German(Grammar):
             head = Word(german.ADJECTIVES[clause.quality][0], "ADJ", node, clause.quality)
         elif clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = (
-                german.PROFESSIONS[clause.profession]
-                if female
-                else german.NOUNS[clause.profession][1]
-            )
+            if female:
+                text = german.PROFESSIONS[clause.profession]
+            else:
+                text = german.NOUNS[clause.profession][1]
             head = Word(text, "NOUN", node, clause.profession)
             if negation is not None:  # a profession has no article, its negation is `keine`
                 negation = Word("keine" if female else "kein", "DET", f"{path}.not")
@@ -187,18 +188,25 @@ class German(Grammar):
         return join(head, negation, head)
 
     def negation(self, clause: Clause, path: str) -> Word | None:
-        return Word("nicht", "PART", f"{path}.not") if clause.negated else None
+        if clause.negated:
+            return Word("nicht", "PART", f"{path}.not")
+        return None
 
     def middle(self, clause: Clause, path: str) -> list[Phrase | Word | None]:
         """Between the finite verb and the end: recipient, object, `nicht`, circumstances."""
         parts: list[Phrase | Word | None] = []
-        negation = None if clause.quality or clause.profession else self.negation(clause, path)
+        if clause.quality or clause.profession:
+            negation = None
+        else:
+            negation = self.negation(clause, path)
         recipient = self.circumstance(clause, "recipient")
         if recipient is not None:
             parts.append(self.nominal(recipient, f"{path}.recipient", DATIVE))
         places = self.circumstances(clause, path)
         if clause.object is None:
-            return [*parts, negation, *places] if negation else [*parts, *places]
+            if negation:
+                return [*parts, negation, *places]
+            return [*parts, *places]
         preposition = german.VERBS[clause.verb][6]
         absorbed = negation is not None and clause.object.determiner in ("a", "bare")
         thing = self.nominal(
@@ -254,7 +262,12 @@ class German(Grammar):
             return self.single(Word(german.CITIES[thing.noun][0], "PROPN", path, thing.noun))
         forms = german.NOUNS[thing.noun]
         column = self.column(thing)
-        form = (4 if case == DATIVE else 3) if thing.plural else (1 if case == NOMINATIVE else 2)
+        if thing.plural:
+            form = 4 if case == DATIVE else 3
+        elif case == NOMINATIVE:
+            form = 1
+        else:
+            form = 2
         noun = Word(forms[form], "NOUN", path, thing.noun)
         determiner, endings = self.determiner(thing, path, case, negation)
         quality = None
@@ -289,7 +302,12 @@ class German(Grammar):
             return Word("ein" + EIN[case][column], "DET", node), MIXED
         if thing.determiner in ("my", "own"):
             mine = thing.determiner == "my" or thing.owner == "I"
-            stem = "mein" if mine else "ihr" if is_female(thing.owner) else "sein"
+            if mine:
+                stem = "mein"
+            elif is_female(thing.owner):
+                stem = "ihr"
+            else:
+                stem = "sein"
             return Word(stem + EIN[case][column], "PRON", node), MIXED
         if thing.determiner == "name":
             return Word(f"{thing.owner}s", "PROPN", f"{path}.owner", thing.owner), STRONG
@@ -300,7 +318,10 @@ class German(Grammar):
     def finish(self, words: list[Word]) -> list[Word]:
         finished: list[Word] = []
         for word in words:
-            pair = (finished[-1].text, word.text) if finished and word.category == "DET" else None
+            if finished and word.category == "DET":
+                pair = (finished[-1].text, word.text)
+            else:
+                pair = None
             if pair in CONTRACTIONS:
                 finished[-1].text = CONTRACTIONS[pair]
             else:

@@ -93,7 +93,9 @@ class Grammar(ABC):
         if thing.noun in NAMES:
             both = thing.noun in WOMEN and (thing.partner is None or thing.partner in WOMEN)
             return "f" if both else "m"
-        return "m" if self.is_speaker(thing) else self.lexicon.NOUNS[thing.noun][0]
+        if self.is_speaker(thing):
+            return "m"
+        return self.lexicon.NOUNS[thing.noun][0]
 
     def number(self, thing: Thing, path: str) -> Word:
         return Word(

@@ -80,4 +80,6 @@ def detokenize(texts: Iterable[str], language: str) -> str:
 def _space(before: str, text: str, language: str) -> str:
     if text == "?" and language == "fr":
         return " "
-    return "" if text in CLOSING or before in OPENING or before == "'" else " "
+    if text in CLOSING or before in OPENING or before == "'":
+        return ""
+    return " "

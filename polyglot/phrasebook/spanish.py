@@ -58,9 +58,10 @@ class Spanish(Grammar):
         subordinate: bool = False,
         antecedent: Thing | None = None,
     ) -> Phrase:
-        subject = (
-            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
-        )
+        if clause.subject is None:
+            subject = None
+        else:
+            subject = self.nominal(clause.subject, f"{path}.subject")
         if clause.subject is not None and self.is_speaker(clause.subject) and clause.past:
             forms = spanish.VERBS[
                 clause.modal or (copula(clause) if clause.verb == "be" else clause.verb)
@@ -74,7 +75,10 @@ class Spanish(Grammar):
             subject = None
         if clause.verb == "be":
             chain.append(self.predicate(clause, path) or tail.pop())
-        negation = Word("no", "PART", f"{path}.not") if clause.negated else None
+        if clause.negated:
+            negation = Word("no", "PART", f"{path}.not")
+        else:
+            negation = None
         clitic = None
         if "recipient" in dict(
             clause.circumstances
@@ -92,11 +96,10 @@ class Spanish(Grammar):
             ordered = [subject, *verbs, frequency, *chain[1:]]
         opening = None
         if clause.gap is not None:
-            opening = (
-                Word("que", "PRON", f"{path}.gap")
-                if antecedent is not None
-                else Word(*QUESTION_WORDS[clause.gap], f"{path}.gap")
-            )
+            if antecedent is not None:
+                opening = Word("que", "PRON", f"{path}.gap")
+            else:
+                opening = Word(*QUESTION_WORDS[clause.gap], f"{path}.gap")
         time = self.time(clause, path)
         front, back = (time, None) if clause.fronted else (None, time)
         mark = Word("¿", "PUNCT", "end") if clause.question else None
@@ -121,7 +124,9 @@ class Spanish(Grammar):
             )
         if clause.modal is not None:
             modal = Word(self.finite(clause.modal, clause, agreeing), "AUX", f"{path}.modal")
-            return [modal, Word("estar", "AUX", node), main] if posture else [modal, main]
+            if posture:
+                return [modal, Word("estar", "AUX", node), main]
+            return [modal, main]
         finite = self.finite(clause.verb, clause, agreeing)
         if posture is not None:
             return [Word(finite, "AUX", node), main]
@@ -129,7 +134,12 @@ class Spanish(Grammar):
         return [main]
 
     def finite(self, verb: str, clause: Clause, agreeing: Thing) -> str:
-        person = 3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2
+        if agreeing.plural:
+            person = 3
+        elif self.is_speaker(agreeing):
+            person = 1
+        else:
+            person = 2
         return spanish.VERBS[verb][person + (3 if clause.past else 0)]
 
     def predicate(self, clause: Clause, path: str) -> Word | None:
@@ -143,11 +153,10 @@ class Spanish(Grammar):
             )
         if clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = (
-                spanish.PROFESSIONS[clause.profession]
-                if female
-                else spanish.NOUNS[clause.profession][1]
-            )
+            if female:
+                text = spanish.PROFESSIONS[clause.profession]
+            else:
+                text = spanish.NOUNS[clause.profession][1]
             return Word(text, "NOUN", node, clause.profession)
         return None
 
@@ -225,7 +234,10 @@ class Spanish(Grammar):
     def finish(self, words: list[Word]) -> list[Word]:
         finished: list[Word] = []
         for word in words:
-            pair = (finished[-1].text, word.text) if finished and word.category == "DET" else None
+            if finished and word.category == "DET":
+                pair = (finished[-1].text, word.text)
+            else:
+                pair = None
             if pair in CONTRACTIONS:
                 finished[-1].text = CONTRACTIONS[pair]
             else:
@@ -237,4 +249,6 @@ def copula(clause: Clause) -> str:
     """`ser` for permanent properties, `estar` for states and places."""
     if clause.profession is not None:
         return "be.s"
-    return "be.e" if clause.quality is None else f"be.{spanish.ADJECTIVES[clause.quality][4]}"
+    if clause.quality is None:
+        return "be.e"
+    return f"be.{spanish.ADJECTIVES[clause.quality][4]}"

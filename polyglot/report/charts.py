@@ -21,7 +21,7 @@ TOP = 10
 BOTTOM = 34
 
 POINTS = 240  # of a curve at most: more cannot be distinguished in this width
-MIN_POINTS = 24  # of a curve, if it has so many
+MIN_POINTS = 24  # smallest limit of the points of a curve
 ALL_POINTS = 12_000  # of a chart, approximately
 MANY_CURVES = 8  # with more curves, a chart also has their mean and a folded legend
 TABLE_ROWS = 12  # of the table of a chart

@@ -235,11 +235,11 @@ def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Ta
     Raises ConfigError with all problems of its pairs, copies, phases and weights.
     """
     settings = config.model_dump_json()
-    return list(_known_tasks(type(config), settings, tuple(languages)))
+    return list(_cached_tasks(type(config), settings, tuple(languages)))
 
 
 @lru_cache(maxsize=8)
-def _known_tasks(
+def _cached_tasks(
     kind: type[Schedule.Config],
     settings: str,
     languages: Sequence[str],

@@ -83,7 +83,9 @@ def _weights(
     device = translator.device
     with torch.inference_mode():
         memory = translator.model.encode(language, tokens.to(device), mask.to(device))
-    return None if memory.weights is None else memory.weights.double().cpu()
+    if memory.weights is None:
+        return None
+    return memory.weights.double().cpu()
 
 
 def tenths(mask: Tensor) -> Tensor:

@@ -142,7 +142,10 @@ class HubCorpus(TableCorpus):
         rows_per_shard = split.num_examples // count if split else None
         shards = []
         for index in range(count):
-            name = self.name if count == 1 else f"{self.name}, part {index + 1} of {count}"
+            if count == 1:
+                name = self.name
+            else:
+                name = f"{self.name}, part {index + 1} of {count}"
             shard = Shard(
                 name=name,
                 rows=partial(self._shard_rows, pair, index),

@@ -34,7 +34,10 @@ class NullCounts:
         for language, values in texts.items():
             nulls = values.count(None)
             self.counts[language] += nulls
-            filled[language] = [value or "" for value in values] if nulls else values
+            if nulls:
+                filled[language] = [value or "" for value in values]
+            else:
+                filled[language] = values
         return filled
 
     def __bool__(self) -> bool:

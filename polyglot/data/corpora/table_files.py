@@ -51,7 +51,10 @@ class TsvCorpus(TableFile):
 
         @model_validator(mode="after")
         def _check_header(self) -> TsvCorpus.Config:
-            names = [self.columns] if isinstance(self.columns, str) else self.columns.values()
+            if isinstance(self.columns, str):
+                names = [self.columns]
+            else:
+                names = self.columns.values()
             if not self.header and any(isinstance(name, str) for name in names):
                 raise ValueError(
                     "columns have names only in a file with a header; "

@@ -98,8 +98,10 @@ class TextCorpus(Corpus):
             return pairs
 
         def text_settings(self, *, exclude: AbstractSet[str] = frozenset()) -> str:
-            unused = set() if self.lines else {"lines"}  # absent from the keys of older runs
-            return super().text_settings(exclude={*exclude, *unused})
+            if self.lines:
+                return super().text_settings(exclude=exclude)
+            # Runs of older versions have no `lines` in their keys.
+            return super().text_settings(exclude={*exclude, "lines"})
 
         def file_names(self) -> list[str]:
             """All names of files and patterns in the settings."""
@@ -251,7 +253,10 @@ class TextCorpus(Corpus):
     def location(self, pair: LanguagePair) -> str:
         if self.is_streamed:
             return self.name
-        files = self._language_files[pair.source] if pair.is_copy else self._pair_files[pair][0]
+        if pair.is_copy:
+            files = self._language_files[pair.source]
+        else:
+            files = self._pair_files[pair][0]
         return " + ".join(map(str, files))
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:

@@ -73,9 +73,11 @@ def _task_sums(
             row = sums.setdefault(language, empty)
             row[side] += 1
             count = counts.get(task.name)
-            known = row["sentences"][side]
-            both_known = count is not None and known is not None
-            row["sentences"][side] = known + count if both_known else None
+            total = row["sentences"][side]
+            if total is None or count is None:
+                row["sentences"][side] = None
+            else:
+                row["sentences"][side] = total + count
     return list(sums.values())
 
 

@@ -49,12 +49,12 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
     """Values of one analysis for the template."""
     values = analysis.values
     count = max(1, MAX_DOTS // max(1, len(values["map"]["sentences"])))
-    sentences = _first_ones(values["map"]["sentences"], count)
+    sentences = _first_rows(values["map"]["sentences"], count)
     translations = list(zip(*sentences.values()))
     planes = values["map"]["planes"]
     maps = []
     for map_number, (title, points) in enumerate(planes.items()):
-        plane = draw_plane(_first_ones(points, count))
+        plane = draw_plane(_first_rows(points, count))
         plane["id"] = f"map-{number}-{map_number}"
         plane["title"] = title
         maps.append(plane)
@@ -73,7 +73,7 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
     }
 
 
-def _first_ones(rows_by_language: Mapping[str, Sequence[Any]], count: int) -> dict[str, Any]:
+def _first_rows(rows_by_language: Mapping[str, Sequence[Any]], count: int) -> dict[str, Any]:
     """First sentences, or their points, of each language."""
     return {language: rows[:count] for language, rows in rows_by_language.items()}
 

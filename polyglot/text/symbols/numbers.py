@@ -38,6 +38,13 @@ def number_format(language: str) -> NumberFormat:
     return POINT if code is None else FORMATS[code]
 
 
+SPACED_NUMBER = re.compile(
+    rf"(?<!\d)(?<!\d[., {SPACES}])(?P<whole>\d{{1,3}}(?:[ {SPACES}]\d{{3}})+)"
+    rf"(?:[.,](?P<decimals>\d+))?(?![., {SPACES}]?\d)"
+)
+"""Digits in groups of three with spaces between them, and perhaps decimals."""
+
+
 class Number(NamedTuple):
     """Number in a line."""
 
@@ -51,7 +58,9 @@ class Number(NamedTuple):
     def value(self) -> str:
         """Canonical text of the number, independent of script and marks."""
         whole = _ascii_digits("".join(self.groups))
-        return f"{whole}.{_ascii_digits(self.decimals)}" if self.decimals else whole
+        if self.decimals:
+            return f"{whole}.{_ascii_digits(self.decimals)}"
+        return whole
 
     @property
     def possible_values(self) -> set[str]:
@@ -68,7 +77,9 @@ class Number(NamedTuple):
         """Text of the number in the format of a language."""
         marks = number_format(language)
         whole = marks.grouping.join(self.groups)
-        return whole + marks.decimal + self.decimals if self.decimals else whole
+        if self.decimals:
+            return whole + marks.decimal + self.decimals
+        return whole
 
 
 def _ascii_digits(digits: str) -> str:
@@ -103,12 +114,6 @@ def spaced_numbers(line: str, *, only_sure: bool = False) -> Iterator[Number]:
         is_sure = any(group.startswith("0") for group in groups[1:])
         if is_sure or not only_sure:
             yield Number(match.start(), match.end(), groups, match["decimals"] or "")
-
-
-SPACED_NUMBER = re.compile(
-    rf"(?<!\d)(?<!\d[., {SPACES}])(?P<whole>\d{{1,3}}(?:[ {SPACES}]\d{{3}})+)"
-    rf"(?:[.,](?P<decimals>\d+))?(?![., {SPACES}]?\d)"
-)
 
 
 def _other_format(own_format: NumberFormat) -> NumberFormat:

@@ -132,7 +132,9 @@ class Symbolizer:
     @property
     def fingerprint(self) -> str:
         """Hash of settings and dictionary."""
-        unused = {"grouping"} if self.config.grouping == "language" else set()  # older runs
+        unused = set()
+        if self.config.grouping == "language":
+            unused = {"grouping"}  # which runs of older versions do not have
         content = f"{self.config.model_dump_json(exclude=unused)}\n{self.dictionary.sha256}"
         return hashlib.sha256(content.encode()).hexdigest()
 
