@@ -39,7 +39,10 @@ def connect() -> PartialState:
 
     Raises ConfigError for more processes than devices, or a launcher that accelerate ignores.
     """
-    devices = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
+    if torch.accelerator.is_available():
+        devices = torch.accelerator.device_count()
+    else:
+        devices = 0
     use_cpu = not devices or uses_cpu() or torch.accelerator.current_accelerator().type == "mps"
     local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if not use_cpu and local_world_size > devices:

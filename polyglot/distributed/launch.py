@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from polyglot.core.console import stderr_console
-from polyglot.core.errors import ConfigError
+from polyglot.core.errors import USER_ERROR, ConfigError
 from polyglot.core.signals import active_signals, signal_handler
 
 FAILURE_GRACE = 12.0
@@ -33,7 +33,6 @@ STORE = "POLYGLOT_STORE"
 """File through which the processes of Polyglot's launcher find each other."""
 RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"
 """Number of earlier starts of the processes, as torchrun counts them."""
-USER_ERROR = 2  # exit code of a process that starting again would not help
 SHARED_MEMORY = "/dev/shm"
 LAUNCHER_HINT = "a launcher sets these variables: unset them, or use one"
 
@@ -111,8 +110,8 @@ def launch(world_size: int, command: Sequence[str], *, restarts: int = 0) -> int
     interruptions: list[int] = []
     for restart in range(restarts + 1):
         environment[RESTART_COUNT] = str(restart)
-        status, is_lost = _launch_once(world_size, command, environment, interruptions)
-        if not is_lost or interruptions:
+        status, has_lost_process = _launch_once(world_size, command, environment, interruptions)
+        if not has_lost_process or interruptions:
             break
         if restart < restarts:
             _print(f"restart {restart + 1} of {restarts}, from the last checkpoint")
@@ -236,6 +235,7 @@ class _Supervisor:
             self._check_failure(exit_codes)
             if self._deadline and time.monotonic() > self._deadline:
                 self._send(signal.SIGKILL)
+        # Starting the processes again would not help after an error of the user.
         lost = [code for code in exit_codes if code not in (0, USER_ERROR)]
         self.has_lost_process = bool(lost)
         return self._exit_code(exit_codes)
@@ -260,7 +260,10 @@ class _Supervisor:
             if not code:
                 continue
             was_killed = code < 0
-            grace = KILL_GRACE if was_killed or self.interruptions else FAILURE_GRACE
+            if was_killed or self.interruptions:
+                grace = KILL_GRACE
+            else:
+                grace = FAILURE_GRACE
             self._failure = code
             self._deadline = time.monotonic() + grace
             if was_killed and not self.interruptions:

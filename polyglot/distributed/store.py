@@ -1,6 +1,6 @@
 """Key-value store shared by all processes, with requests that always end.
 
-The processes of Polyglot's launcher share a file that only their user can open; nothing listens.
+The processes of Polyglot's launcher share a file that only their user can open; no port is open.
 """
 
 from __future__ import annotations
