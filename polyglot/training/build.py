@@ -27,7 +27,7 @@ from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
-from polyglot.training.epochs import batch_sizes, is_resolved, resolve_epochs
+from polyglot.training.epochs import has_steps, mean_batch_sizes, with_steps_of_epochs
 from polyglot.training.memory_estimate import count_parameters, memory_warning, parameter_memory
 from polyglot.training.placement import (
     Partitioned,
@@ -77,8 +77,9 @@ def build_trainer(
     warm_start = open_warm_start(config, resuming=resuming)
 
     new_vocabularies = prepare_vocabularies(run, corpora, warm_start, resuming=resuming)
-    datasets, placement = build_datasets_and_placement(run, corpora, processes, resuming=resuming)
-    stored_config, config = config, run.config  # now with the number of steps
+    config_of_file = config
+    datasets, placement, config = prepare_tasks(run, corpora, processes, resuming=resuming)
+    run.config = config  # now with the number of steps
     warn_about_untrained(placement.schedule, config)
     model = build_local_model(run, placement, processes)
     if warm_start:
@@ -106,7 +107,7 @@ def build_trainer(
     # Saved last: if this start fails, no vocabulary stays on disk that a later start with other
     # settings would use by mistake.
     save_vocabularies(run, new_vocabularies, processes)
-    if config != stored_config and processes.is_main and not resuming:
+    if config != config_of_file and processes.is_main and not resuming:
         run.write_config()
     return trainer
 
@@ -156,16 +157,18 @@ def dataset_sizes(datasets: Datasets) -> dict[str, int | None]:
     return sizes
 
 
-def build_datasets_and_placement(
+def prepare_tasks(
     run: Run,
     corpora: Corpora,
     processes: Processes,
     *,
     resuming: bool,
-) -> tuple[Datasets, Placement]:
-    """Datasets of the tasks of this rank, and the placement of all tasks.
+) -> tuple[Datasets, Placement, Config]:
+    """Datasets of the tasks of this rank, placement of all tasks, configuration with the steps.
 
-    Sets the number of steps of a run that has only epochs. The placement depends on the size of every task. With partitioned tasks, the first rank reads
+    If the run has only a number of epochs, the configuration gets their number of steps.
+
+    The placement depends on the size of every task. With partitioned tasks, the first rank reads
     all texts and broadcasts their sizes, so that only this rank holds all texts, and only for a
     short time.
     """
@@ -176,10 +179,14 @@ def build_datasets_and_placement(
         sizes = dataset_sizes(datasets)
         placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
         _log_datasets(datasets, placement, processes)
-        if not is_resolved(config, resuming=resuming):
-            batches = batch_sizes(datasets, config)
-            run.config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
-        return datasets, placement
+        if not has_steps(config, resuming=resuming):
+            config = with_steps_of_epochs(
+                config,
+                placement,
+                sizes=sizes,
+                batch_sizes=mean_batch_sizes(datasets, config),
+            )
+        return datasets, placement, config
 
     tasks_to_read = config.tasks if processes.is_main else ()
     all_datasets = build_datasets(config, *dataset_arguments, tasks_to_read)
@@ -187,17 +194,22 @@ def build_datasets_and_placement(
     placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
     _log_datasets(all_datasets, placement, processes)
     _log_sampling_ratios(placement)
-    if not is_resolved(config, resuming=resuming):
-        batches = processes.broadcast(
-            f"batches/{run.path}",
-            batch_sizes(all_datasets, config),
+    if not has_steps(config, resuming=resuming):
+        batch_sizes = mean_batch_sizes(all_datasets, config)
+        batch_sizes = processes.broadcast(f"batches/{run.path}", batch_sizes)
+        config = with_steps_of_epochs(
+            config,
+            placement,
+            sizes=sizes,
+            batch_sizes=batch_sizes,
         )
-        run.config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
 
     tasks = placement.tasks_of(processes.rank)
     if processes.is_main:
-        return {task.name: all_datasets[task.name] for task in tasks}, placement
-    return build_datasets(config, *dataset_arguments, tasks), placement
+        datasets = {task.name: all_datasets[task.name] for task in tasks}
+    else:
+        datasets = build_datasets(config, *dataset_arguments, tasks)
+    return datasets, placement, config
 
 
 def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:

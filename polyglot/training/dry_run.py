@@ -27,7 +27,7 @@ from polyglot.training.build import (
     dataset_sizes,
     warn_about_untrained,
 )
-from polyglot.training.epochs import batch_sizes, is_resolved, resolve_epochs
+from polyglot.training.epochs import has_steps, mean_batch_sizes, with_steps_of_epochs
 from polyglot.training.memory_estimate import (
     PROGRAM_MEBIBYTES,
     activation_memory,
@@ -52,7 +52,7 @@ MAX_LISTED_PROCESSES = 8
 
 
 class ProcessRow(NamedTuple):
-    """Row of the table of processes."""
+    """Row of the table of processes; rows are compared by their fields in this order."""
 
     parameters: int
     tasks: int
@@ -210,9 +210,13 @@ def plan_training(
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     sizes = dataset_sizes(datasets)
     placement = build_placement(build_schedule(config, sizes), config, process_count)
-    if not is_resolved(config, resuming=resumed_run is not None):
-        batches = batch_sizes(datasets, config)
-        config = resolve_epochs(config, placement, sizes=sizes, batches=batches)
+    if not has_steps(config, resuming=resumed_run is not None):
+        config = with_steps_of_epochs(
+            config,
+            placement,
+            sizes=sizes,
+            batch_sizes=mean_batch_sizes(datasets, config),
+        )
     warn_about_untrained(placement.schedule, config)
 
     with torch.device("meta"):
@@ -262,7 +266,10 @@ def _check_held_out(
     """
     if not corpora:
         return
-    folder = find_data_folder(run, corpora) if run else Path(config.data.folder)
+    if run:
+        folder = find_data_folder(run, corpora)
+    else:
+        folder = Path(config.data.folder)
     text = Corpora(corpora, folder=folder, languages=config.languages)
     text.check_any(pairs)
     for pair in pairs:

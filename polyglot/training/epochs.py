@@ -24,17 +24,17 @@ from polyglot.training.placement import Placement
 logger = logging.getLogger("polyglot")
 
 ROUNDING = 1e-9
-"""Tolerance of a number of steps that is whole up to the rounding of floats."""
+"""Subtracted from a number of steps before it is rounded up, so that 3.0000000001 steps are 3."""
 
 
-def is_resolved(config: Config, *, resuming: bool) -> bool:
+def has_steps(config: Config, *, resuming: bool) -> bool:
     """True if the configuration has its number of steps; a resumed run keeps that number."""
     if config.training.epochs is None:
         return True
     return resuming and config.training.steps is not None
 
 
-def batch_sizes(datasets: Mapping[str, TaskDataset], config: Config) -> dict[str, float]:
+def mean_batch_sizes(datasets: Mapping[str, TaskDataset], config: Config) -> dict[str, float]:
     """Sentence pairs of a batch on average, by task name."""
     sizes = {}
     for name, dataset in datasets.items():
@@ -50,24 +50,20 @@ def batch_sizes(datasets: Mapping[str, TaskDataset], config: Config) -> dict[str
     return sizes
 
 
-def resolve_epochs(
+def with_steps_of_epochs(
     config: Config,
     placement: Placement,
     *,
     sizes: Mapping[str, int],
-    batches: Mapping[str, float],
+    batch_sizes: Mapping[str, float],
 ) -> Config:
     """Configuration with the number of steps of its epochs; logs that number.
 
-    sizes: sentence pairs, batches: sentence pairs of a batch on average; both by task name.
+    sizes: sentence pairs; batch_sizes: sentence pairs of a batch on average; by task name.
     """
     epochs = config.training.epochs
     pairs_per_epoch = sum(sizes.values())
-    steps = _steps_until(
-        epochs * pairs_per_epoch,
-        placement,
-        batches,
-    )
+    steps = _steps_until(epochs * pairs_per_epoch, placement, batch_sizes)
     logger.info(
         f"training.epochs {epochs:g}: {steps:,} steps; "
         f"an epoch has {pairs_per_epoch:,} sentence pairs of all tasks"
@@ -76,19 +72,16 @@ def resolve_epochs(
     return config.model_copy(update={"training": training})
 
 
-def _steps_until(goal: float, placement: Placement, batches: Mapping[str, float]) -> int:
-    """Smallest number of steps that draw this number of sentence pairs on average."""
+def _steps_until(goal: float, placement: Placement, batch_sizes: Mapping[str, float]) -> int:
+    """Smallest number of steps that draw this number of sentence pairs on average.
+
+    Only at the boundaries of the schedule do the tasks change: between two of them, every step
+    draws the same number on average.
+    """
     drawn = 0.0
     boundaries = placement.schedule.boundaries
-    for start, end in zip(
-        boundaries,
-        [*boundaries[1:], None],
-    ):
-        per_step = _pairs_per_step(
-            start,
-            placement,
-            batches,
-        )
+    for start, end in zip(boundaries, [*boundaries[1:], None]):
+        per_step = _pairs_per_step(start, placement, batch_sizes)
         if end is not None and drawn + per_step * (end - start) < goal:
             drawn += per_step * (end - start)
             continue
@@ -97,17 +90,14 @@ def _steps_until(goal: float, placement: Placement, batches: Mapping[str, float]
     raise AssertionError("the last range of steps has no end")
 
 
-def _pairs_per_step(step: int, placement: Placement, batches: Mapping[str, float]) -> float:
+def _pairs_per_step(step: int, placement: Placement, batch_sizes: Mapping[str, float]) -> float:
     """Sentence pairs that all processes draw in a step, on average."""
     schedule = placement.schedule
     total = 0.0
     for rank in range(placement.process_count):
-        active = schedule.active(
-            step,
-            placement.tasks_of(rank),
-        )
+        active = schedule.active(step, placement.tasks_of(rank))
         shares = [schedule.share(task) for task in active]
-        drawn = [schedule.share(task) * batches[task.name] for task in active]
+        drawn = [schedule.share(task) * batch_sizes[task.name] for task in active]
         if active:
             total += sum(drawn) / sum(shares)
     return total * schedule.config.tasks_per_update

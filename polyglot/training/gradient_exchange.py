@@ -48,7 +48,7 @@ class NoOpExchange:
     def begin(
         self,
         step: int,
-        plan: Sequence[ScheduledBatch],
+        scheduled_batches: Sequence[ScheduledBatch],
         local_counts: Mapping[int, int],
         *,
         stop_signal: int,
@@ -100,11 +100,11 @@ class GradientExchange:
         """
         self._device = _flatten(parameters)[0].device
         self._step = 0
-        self._plan: Sequence[ScheduledBatch] = ()
+        self._scheduled_batches: Sequence[ScheduledBatch] = ()
         self._queue = BucketQueue(processes)
 
         self._local_batches: set[int] = set()
-        """indices in the plan of the batches of this rank"""
+        """indices of the batches of this rank among the scheduled batches"""
 
         # The first update of a task records which parameters get a gradient from its batches.
         self._recording = False
@@ -124,24 +124,24 @@ class GradientExchange:
     def begin(
         self,
         step: int,
-        plan: Sequence[ScheduledBatch],
+        scheduled_batches: Sequence[ScheduledBatch],
         local_counts: Mapping[int, int],
         *,
         stop_signal: int,
     ) -> dict[int, int]:
-        """Gather the counts of all batches of an update, by their index in the plan.
+        """Gather the counts of all scheduled batches of an update, by their index.
 
         local_counts: target tokens (or sentences) of the batches of this rank.
         stop_signal: signal that asked this process to stop, or 0.
         """
         self._step = step
-        self._plan = plan
+        self._scheduled_batches = scheduled_batches
         counts = self._gather_counts(local_counts, stop_signal)
 
         self._local_batches = set(local_counts)
         self._recorded = {batch_index: set() for batch_index in local_counts}
         self._recording = any(
-            batch.task.name not in self.parameters_with_gradient for batch in plan
+            batch.task.name not in self.parameters_with_gradient for batch in scheduled_batches
         )
         if self._recording:
             # Nothing is sent before `finish`, which knows the parameters with a gradient.
@@ -154,7 +154,7 @@ class GradientExchange:
     def during_backward(self, batch_index: int) -> Iterator[None]:
         """Context for the backward pass of a local batch; sends buckets once they are complete.
 
-        batch_index: index of the batch in the plan.
+        batch_index: index among the scheduled batches.
         """
         self._current_batch = batch_index
         self._queue.start_batch(batch_index)
@@ -169,7 +169,7 @@ class GradientExchange:
             "a task gives a gradient to a parameter that had none in its first batch"
         )
 
-        self.transferred_bytes += self._queue.finish(len(self._plan))
+        self.transferred_bytes += self._queue.finish(len(self._scheduled_batches))
 
     def clip(self, trained: Parameters, max_norm: float | None) -> Tensor:
         """Scale gradients down to a global norm of at most `max_norm`.
@@ -230,7 +230,7 @@ class GradientExchange:
         Rows have the same length on every rank; shorter ones are filled up with zeros.
         """
         batches_by_rank = [0] * self.processes.world_size
-        for batch in self._plan:
+        for batch in self._scheduled_batches:
             batches_by_rank[batch.rank] += 1
         padding = [0] * (max(batches_by_rank) - len(local_counts))
         row = [stop_signal, *local_counts.values(), *padding]
@@ -243,7 +243,7 @@ class GradientExchange:
 
         remaining = [iter(row[1:]) for row in rows]
         counts = {}
-        for batch_index, batch in enumerate(self._plan):
+        for batch_index, batch in enumerate(self._scheduled_batches):
             counts[batch_index] = next(remaining[batch.rank])
         return counts
 
@@ -258,7 +258,7 @@ class GradientExchange:
         """Gather which parameters got a gradient from each task of this update, and store them."""
         local: dict[str, NamesByComponent] = {}
         for batch_index, recorded in self._recorded.items():
-            task = self._plan[batch_index].task
+            task = self._scheduled_batches[batch_index].task
             local[task.name] = self._names_by_component(task.pair, recorded)
 
         gathered = self.processes.gather(
@@ -291,7 +291,7 @@ class GradientExchange:
     def _build_queue(self) -> BucketQueue:
         """Buckets of this update, in the order of the backward pass; the same on every rank."""
         batches_by_component: dict[str, list[int]] = {}
-        for batch_index, batch in enumerate(self._plan):
+        for batch_index, batch in enumerate(self._scheduled_batches):
             for name in component_names(batch.task.pair, self.sharing):
                 if name in self.parameters:
                     batches_by_component.setdefault(name, []).append(batch_index)
@@ -308,17 +308,22 @@ class GradientExchange:
         component: str,
         batch_indices: Sequence[int],
     ) -> list[GradientBucket]:
-        """Buckets of one component that these batches of the plan train."""
+        """Buckets of one component that these scheduled batches train."""
         names_with_gradient: set[str] = set()
         for batch_index in batch_indices:
             names_with_gradient |= self._names_with_gradient(batch_index, component)
         if not names_with_gradient:
             return []
 
-        training_ranks = dict.fromkeys(self._plan[index].rank for index in batch_indices)
+        training_ranks = dict.fromkeys(
+            self._scheduled_batches[index].rank for index in batch_indices
+        )
         group = self.processes.group(self.placement.ranks_of(component))
         last_batch = max(self._local_batches.intersection(batch_indices), default=-1)
-        expected = self._names_with_gradient(last_batch, component) if last_batch >= 0 else set()
+        if last_batch >= 0:
+            expected = self._names_with_gradient(last_batch, component)
+        else:
+            expected = set()
 
         parameters = self.parameters[component]
         buckets = []
@@ -340,8 +345,8 @@ class GradientExchange:
         return buckets
 
     def _names_with_gradient(self, batch_index: int, component: str) -> set[str]:
-        """Names of the parameters of a component that get a gradient from a batch of the plan."""
-        task = self._plan[batch_index].task
+        """Names of the parameters of a component that get a gradient from a scheduled batch."""
+        task = self._scheduled_batches[batch_index].task
         return self.parameters_with_gradient[task.name].get(component, set())
 
     def _global_norm(self, trained: Parameters) -> Tensor:

@@ -86,16 +86,17 @@ def activation_memory(config: Config, datasets: Mapping[str, TaskDataset | Strea
     About 16 state vectors for each layer and position of the largest batch (padded tokens) in the
     first epoch. Streamed text is estimated from its first sentences.
     """
-    limits = {}
+    upper_bounds = {}
     state_sizes = {}
     for name, dataset in datasets.items():
         state_sizes[name] = _state_size(config, dataset.task)
-        limits[name] = state_sizes[name] * _largest_possible_batch(config, dataset)
+        upper_bounds[name] = state_sizes[name] * _largest_possible_batch(config, dataset)
 
-    # The batches of the tasks that may need most are enough: there may be thousands of others.
+    # Largest upper bound first: stop when no other task can need more than the largest found.
+    # There may be thousands of tasks, and building their batches is slow.
     largest = 0
-    for name in sorted(limits, key=limits.__getitem__, reverse=True):
-        if limits[name] <= largest:
+    for name in sorted(upper_bounds, key=upper_bounds.__getitem__, reverse=True):
+        if upper_bounds[name] <= largest:
             break
         positions = _largest_batch(config, name, datasets[name])
         largest = max(largest, positions * state_sizes[name])
@@ -118,7 +119,7 @@ def _total_size(component: ComponentConfig) -> int:
 
 
 def _largest_possible_batch(config: Config, dataset: TaskDataset | StreamedDataset) -> int:
-    """Upper limit of the padded tokens of a batch, without cutting the batches."""
+    """Upper limit of the padded tokens of a batch, without building the batches."""
     widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
     if not len(widths):
         return 0
@@ -201,4 +202,6 @@ def device_memory(device: torch.device) -> int:
     if not CONTAINER_LIMIT.is_file():
         return machine_memory
     limit = CONTAINER_LIMIT.read_text().strip()
-    return machine_memory if limit == "max" else min(machine_memory, int(limit))
+    if limit == "max":
+        return machine_memory
+    return min(machine_memory, int(limit))

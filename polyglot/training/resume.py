@@ -106,7 +106,7 @@ class SamplingLayout:
             words.append(_processes_in_words(self.processes))
         if self.tasks_per_update != other.tasks_per_update:
             words.append(f"schedule.tasks_per_update {self.tasks_per_update}")
-        if self.processes == other.processes > 1:
+        if self.processes > 1 and self.processes == other.processes:
             if self.tasks != other.tasks:
                 words.append(f"parallel.tasks {self.tasks}")
             if self.placement != other.placement:
@@ -115,7 +115,9 @@ class SamplingLayout:
 
 
 def _processes_in_words(process_count: int) -> str:
-    return "one process" if process_count == 1 else f"{process_count} processes"
+    if process_count == 1:
+        return "one process"
+    return f"{process_count} processes"
 
 
 @dataclass(frozen=True)
@@ -190,12 +192,12 @@ def validation_warning(
             changes.append(f"the validation is without {abbreviate(removed)}")
     listed_changes = " and ".join(changes)
     best = progress.get("best")
+    message = f"{listed_changes} since this checkpoint; patience counts from here"
     if not best:
-        return f"{listed_changes} since this checkpoint; patience counts from here"
+        return message
     return (
-        f"{listed_changes} since this checkpoint; patience counts from here, and {best['by']} {best['value']:.3f} of step "
-        f"{best['step']} is not compared with it; that checkpoint stays the best one until the "
-        "next validation"
+        f"{message}, and new results are not compared with {best['by']} {best['value']:.3f} of "
+        f"step {best['step']}; that checkpoint stays the best one until the next validation"
     )
 
 

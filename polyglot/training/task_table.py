@@ -11,7 +11,7 @@ from polyglot.data.streamed_dataset import StreamedDataset
 Dataset = TaskDataset | StreamedDataset
 
 MAX_TASKS = 200
-"""with more tasks than this, a row of the table is a target language"""
+"""With more tasks than this, a row of the table is a target language."""
 
 
 def task_table(datasets: Mapping[str, Dataset]) -> FoldedTable:
@@ -58,7 +58,7 @@ def _language_table(datasets: Sequence[Dataset]) -> FoldedTable:
 def _sum_cells(datasets: Sequence[Dataset]) -> list[str]:
     """Number of tasks, and their sentences, left out sentences, source and target tokens.
 
-    Those left out of streamed text are counted in its first sentences only.
+    For streamed text, left out sentences are counted only among the first sentences read.
     """
     left_out = 0
     totals = [0.0, 0.0, 0.0]

@@ -114,7 +114,7 @@ class Trainer:
     def train(self) -> None:
         """Train until the last step, an early stop or a signal; each leaves a checkpoint.
 
-        The attribute `log` exists only meanwhile.
+        `self.log` exists only while this method runs.
         """
         self.model.train()
         self.exchange.create_process_groups()
@@ -454,7 +454,7 @@ class Trainer:
             yield  # only the main thread may set signal handlers
             return
 
-        signals = active_signals()
+        signals = active_signals()  # without those that the process ignores
 
         def request_stop(signal_number: int, frame: Any) -> None:
             self.received_signal = signal_number

@@ -64,10 +64,10 @@ class LogWindow:
 
 
 class RemainingTime:
-    """Estimate of the time until the last step, from the clock of the processor only.
+    """Estimate of the time until the last step, from the wall clock; does not wait for the device.
 
-    A step takes as long as those of the present window; validations and checkpoints add what they
-    took in a step on average since this start of the run.
+    A step is expected to take as long as the steps of the current window. The time of validations
+    and checkpoints since this start of the run is divided evenly over its steps, and added.
     """
 
     def __init__(self, *, steps: int, start: int, seconds: float) -> None:
@@ -86,7 +86,7 @@ class RemainingTime:
 
 
 def format_duration(seconds: float) -> str:
-    """`1:02:03`; with days, `2 d 1:02:03`."""
+    """Write a duration as `1:02:03`; with days as `2 d 1:02:03`."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
