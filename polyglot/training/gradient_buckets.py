@@ -41,7 +41,8 @@ class GradientBucket:
     group: ProcessGroup | None
     """ranks that have the component"""
     last_batch: int
-    """index in the plan of the last local batch that trains the component, −1 if there is none"""
+    """index of the last local batch that trains the component, among the scheduled batches of the
+    update; −1 if there is none"""
     missing_count: int
     """number of gradients that are still missing from the last local batch"""
     flat: Tensor | None = None
@@ -125,7 +126,7 @@ class BucketQueue:
     def start_batch(self, batch_index: int) -> None:
         """Begin the backward pass of a batch; send the buckets that no later local batch changes.
 
-        batch_index: index of the batch in the plan of the update.
+        batch_index: index among the scheduled batches of the update.
         """
         self._current_batch = batch_index
         self._send_complete()

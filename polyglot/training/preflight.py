@@ -36,9 +36,9 @@ def check_and_open_corpora(
     """Check everything that a run needs on this machine; returns its training text.
 
     Warns about languages without test text, unknown language codes and missing tokenizers.
-    resuming: True for a continued run; the runs of `initialize` are then not checked. run: run
-    directory, for texts that are only found where the run was started. Raises
-    ConfigError with all problems, DataError if only text is missing.
+    resuming: True for a continued run; the runs of `initialize` are then not checked. run: a
+    continued run; its relative paths of texts are also tried in the folder where it was started.
+    Raises ConfigError with all problems, DataError if only text is missing.
     """
     train = _corpora(config, config.data.train, run)
     held_out = _held_out_corpora(config, run)
@@ -77,8 +77,8 @@ def preflight_problems(config: Config) -> list[Problem]:
     problems = machine_problems
     for problem in text_problems:
         if problem.message in missing:
-            # The language may be in a training corpus that has a problem of its own. So this
-            # problem is shown only if `data.train` has no other.
+            # The language may be in a training corpus that has a problem of its own. A problem is
+            # shown only if its `related` keys have no other problem.
             problem = replace(problem, related=(("data", "train"),))
         problems.append(problem)
     return problems

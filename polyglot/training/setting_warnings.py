@@ -13,12 +13,15 @@ from polyglot.model.translation_model import TranslationModel
 
 logger = logging.getLogger("polyglot")
 
-DIGITS = 10_000
+ROUNDING_FACTOR = 10_000
 """Factors of a decay are shown with four digits, rounded down."""
 
 
 def warn_about_settings(config: Config, model: TranslationModel, *, resuming: bool) -> None:
-    """Log settings without effect, one-hot roles without a start, and slow temperatures.
+    """Log settings without effect, and two settings that train, but probably not as expected.
+
+    These are one-hot roles that start from random values, and temperatures that do not reach their
+    minimum.
 
     config: with the number of steps. resuming: True for a continued run, whose first start has
     logged the settings.
@@ -40,11 +43,12 @@ def _temperature_messages(config: Config, model: TranslationModel) -> Iterator[s
             last = schedule.at(steps - 1)
             if not schedule.should_reach_minimum or last <= schedule.minimum:
                 continue
-            decay = math.floor(schedule.decay_to_minimum(steps) * DIGITS) / DIGITS
+            exact_decay = schedule.decay_to_minimum(steps)
+            decay = math.floor(exact_decay * ROUNDING_FACTOR) / ROUNDING_FACTOR
             message = (
                 f"the {quantity} ends at {last:.3g} after {steps:,} updates, above its minimum "
-                f"{schedule.minimum:g}: training then mixes what a test separates; set "
-                f"{quantity}.decay to {decay:g} or less, or train longer"
+                f"{schedule.minimum:g}: in training a word then has a mixture of roles, but in "
+                f"translation only one; set {quantity}.decay to {decay:g} or less, or train longer"
             )
             names_of.setdefault(message, []).append(name)
     for message, names in names_of.items():

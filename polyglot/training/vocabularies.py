@@ -70,13 +70,17 @@ def save_vocabularies(
     new_vocabularies: Mapping[str, Vocabulary],
     processes: Processes,
 ) -> None:
-    """Write new vocabularies, and on the first process the symbols, to the run directory."""
-    is_changed = bool(new_vocabularies) or not read_checksums(run.vocabulary_folder)
-    if processes.is_main and is_changed:
+    """Write new vocabularies, and on the first process symbols and checksums, to the run directory.
+
+    Checksums are removed first, so that an interrupted write leaves none that are wrong. They are
+    also written if only they are missing.
+    """
+    must_write_checksums = bool(new_vocabularies) or not read_checksums(run.vocabulary_folder)
+    if processes.is_main and must_write_checksums:
         forget_checksums(run.vocabulary_folder)
     for language, vocabulary in new_vocabularies.items():
         vocabulary.save(run.vocabulary_file(language))
-    if processes.is_main and is_changed:
+    if processes.is_main and must_write_checksums:
         if run.symbols:
             replace_file(run.symbols_file, run.symbols.dictionary.to_json())
         write_checksums(run.vocabulary_folder)

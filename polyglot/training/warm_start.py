@@ -75,8 +75,7 @@ class InitialComponent:
 
     def languages(self, config: Config) -> list[str]:
         """Languages of the new run that use the component."""
-        kind = self.original_name.partition(".")[0]
-        language_or_group = self.name.partition(".")[2]
+        kind, _, language_or_group = self.name.partition(".")
         languages = []
         for language in config.languages:
             if language_or_group in (language, _group_name(config, kind, language)):
@@ -127,7 +126,9 @@ class WarmStart:
                     language,
                     self.config.languages,
                 ):
-                    origin, expected = origins.setdefault(member, (component, vocabulary))
+                    if member not in origins:
+                        origins[member] = (component, vocabulary)
+                    origin, expected = origins[member]
                     if expected.sha256 != vocabulary.sha256:
                         raise ConfigError(
                             f"{component.key}: {origin.name} and {component.name} start from runs "

@@ -100,7 +100,7 @@ def test_another_validation_starts_anew_and_says_so(overrides, change, trained, 
     assert progress.validations_since_best == 0
     [warning] = warnings
     assert change in warning
-    assert f"{LATER}, and loss 2.500 of step 4 is not compared with it" in warning
+    assert f"{LATER}, and new results are not compared with loss 2.500 of step 4" in warning
 
 
 def test_added_and_removed_bleu_pairs_start_anew(tmp_path, caplog):

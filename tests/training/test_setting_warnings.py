@@ -29,8 +29,8 @@ def test_a_temperature_that_cannot_reach_its_minimum(tmp_path, caplog):
     assert message == (
         "encoder.en.roles, encoder.de.roles, encoder.fr.roles: "
         "the temperature ends at 4.99 after 6 updates, above its minimum 0.5: "
-        "training then mixes what a test separates; set temperature.decay to 0.6309 or less, "
-        "or train longer"
+        "in training a word then has a mixture of roles, but in translation only one; "
+        "set temperature.decay to 0.6309 or less, or train longer"
     )
 
 
