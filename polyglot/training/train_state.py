@@ -146,7 +146,7 @@ class TrainState:
             training=self._optimizer_tensors(),
             state=self._state(),
             configuration=self.run.built_from,  # settings that determine the components
-            settings=self.run.settings,
+            settings=self.run.settings,  # all settings
             processes=self.processes,
         )
         self.saved_step = self.progress.step
