@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def test_help_shows_valid_examples_one_per_line(name, polyglot):
     assert result.status == 0
     _, examples = result.output.split("Examples:\n")
     for example in examples.strip().splitlines():
-        words = shlex.split(example.split(" < ")[0])
+        words = shlex.split(re.split(" < | && ", example)[0])
         assert words[:2] == ["polyglot", name]
         registered_commands()[name].make_context(name, words[2:])  # raises a usage error
 

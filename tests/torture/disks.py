@@ -57,18 +57,18 @@ def permissions(workplace: Workplace, random: Random, count: int) -> Iterator[Tr
             if problem:
                 return problem
             if result.status:
-                return _named(result.errors, name)
+                return _named(result.errors + result.output, name)
             return workplace.results.comparison(name, result, folder)
 
         relative = place.relative_to(workplace.intact)
         yield Trial("permissions", f"{relative} with mode {mode:03o}, then {name}", attempt)
 
 
-def _named(errors: str, name: str) -> Finding:
-    """A refusal is a message that begins as all messages do."""
-    if "error" in errors.lower():
+def _named(message: str, name: str) -> Finding:
+    """A refusal is an error message, or the report of `check` on damaged files."""
+    if "error" in message.lower() or "damaged" in message:
         return Finding(Outcome.CORRECT)
-    return Finding(Outcome.SILENT_ERROR, f"{name} refused without an error message: {errors}")
+    return Finding(Outcome.SILENT_ERROR, f"{name} refused without an error message: {message}")
 
 
 class _CapabilityHeader(ctypes.Structure):
