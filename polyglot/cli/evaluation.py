@@ -23,7 +23,7 @@ from polyglot.cli.parameters import (
     parse_sentences,
 )
 from polyglot.cli.progress import described_progress
-from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.core.path_names import distinct_names
 from polyglot.core.score_tables import METRIC_TITLES
 
@@ -287,11 +287,13 @@ def _evaluate_test_set(
     """Evaluate one test set, print its tables, and write its files."""
     from polyglot.evaluation.choices import result_folders
     from polyglot.evaluation.evaluator import evaluate as evaluate_run
+    from polyglot.evaluation.grid import matrix_title
     from polyglot.evaluation.results_cache import results_lock
     from polyglot.evaluation.views.export import save_with_views
     from polyglot.evaluation.views.terminal import matrix_tables
 
     with results_lock(path):
+        replaced = _stored_title(path)
         with described_progress("sentences") as advance:
             matrix = evaluate_run(
                 run,
@@ -304,11 +306,24 @@ def _evaluate_test_set(
             )
         save_with_views(matrix, path)
     screen.print(*matrix_tables(matrix), sep="\n")
+    if replaced not in ("", matrix_title(matrix)):
+        logger.info(f"{path}: replaced the scores of {replaced}")
     logger.info(
         f"written to {path}: matrix.json, matrix.csv, matrix.md, a picture of each measure, "
         "hypotheses/, text/"
     )
     return matrix
+
+
+def _stored_title(path: Path) -> str:
+    """Run and checkpoint of the scores in a folder; empty without usable scores."""
+    from polyglot.evaluation.grid import matrix_title
+    from polyglot.evaluation.score_matrix import ScoreMatrix
+
+    try:
+        return matrix_title(ScoreMatrix.load(path))
+    except DataError:  # there are none, or they are computed again
+        return ""
 
 
 def _print_comparisons(matrices: dict[str, dict[str, ScoreMatrix]]) -> None:
@@ -385,11 +400,8 @@ def compare(
     Nothing is translated again. Outputs are scored like the first run, on its references.
     """
     from polyglot.evaluation.external_outputs import output_matrix
-    from polyglot.evaluation.significance import (
-        DEFAULT_TEST,
-        TESTS,
-        compare_systems,
-    )
+    from polyglot.evaluation.grid import matrix_title
+    from polyglot.evaluation.significance import DEFAULT_TEST, TESTS, compare_systems
     from polyglot.evaluation.views.terminal import comparison_table
 
     if test is None:
@@ -409,6 +421,8 @@ def compare(
         systems[name] = [matrices[path]]
     comparison = compare_systems(systems, measure=chosen_measure, test=test)
     screen.print(comparison_table(comparison))
+    for path, matrix in matrices.items():
+        logger.info(f"{path}: {matrix_title(matrix)}")
 
 
 def _load_matrices(

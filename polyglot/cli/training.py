@@ -264,4 +264,7 @@ def _log_next_step(trainer: Trainer, process_count: int = 1) -> None:
             command += f" --processes {process_count}"
         logger.info(f"interrupted; continue with: {command}")
         raise typer.Exit(128 + trainer.received_signal)
-    logger.info(f"next: polyglot evaluate {run.path}")
+    if run.config.data.test:
+        logger.info(f"next: polyglot evaluate {run.path}")
+    else:
+        logger.info(f"next: polyglot evaluate {run.path} --test FILES (data.test names no text)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +16,8 @@ from polyglot.core.stored_json import read_json, validate_stored, verify_checksu
 from polyglot.core.stored_log import read_log_line
 from polyglot.core.stored_matrix import STORED_MATRIX
 from polyglot.runs.run import Run
+
+logger = logging.getLogger("polyglot")
 
 FORMATS = {
     "matrix.json": 2,
@@ -61,16 +65,27 @@ class StoredEvaluation:
         return {}
 
     def text(self, name: str) -> list[str]:
-        """Lines of a source or reference text; empty if the file is missing."""
+        """Lines of a source or reference text; empty if the file is missing or damaged."""
         if name not in self._texts:
-            path = self.folder / "text" / f"{name}.txt"
-            self._texts[name] = _read_lines(path)
+            self._texts[name] = self._lines(f"text/{name}.txt")
         return self._texts[name]
 
     def hypotheses(self, cell: Mapping[str, Any]) -> list[str]:
-        """Translations of a cell; empty if the file is missing."""
-        path = self.folder / "hypotheses" / f"{cell_name(cell)}.txt"
-        return _read_lines(path)
+        """Translations of a cell; empty if the file is missing or damaged."""
+        return self._lines(f"hypotheses/{cell_name(cell)}.txt")
+
+    def _lines(self, name: str) -> list[str]:
+        """Lines of a file; none, with a warning, if it is not what the evaluation wrote."""
+        path = self.folder / name
+        if not path.is_file():
+            return []
+        content = path.read_bytes()
+        digests = self.values.get("files") or {}  # older versions stored none
+        digest = hashlib.sha256(content).hexdigest()
+        if digests.get(name, digest) != digest:
+            logger.warning(f"{path}: was changed or is damaged, so the report leaves it out")
+            return []
+        return content.decode(errors="replace").split("\n")[:-1]
 
     def scored_count(self) -> int:
         """Number of direct translations with scores."""
@@ -187,13 +202,6 @@ class RunFiles:
             if path.parent.name != ".unfinished":
                 results[path] = _read_result(path)
         return results
-
-
-def _read_lines(path: Path) -> list[str]:
-    if not path.is_file():
-        return []
-    text = path.read_bytes().decode(errors="replace")
-    return text.split("\n")[:-1]
 
 
 def _read_result(path: Path) -> dict[str, Any] | None:

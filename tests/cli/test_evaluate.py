@@ -27,6 +27,16 @@ def small_protocol(folder) -> str:
 # evaluate --------------------------------------------------------------------------------------
 
 
+def test_replaced_scores_of_another_checkpoint_are_named(small_protocol, polyglot):
+    options = ("evaluate", "runs/mine", "--protocol", small_protocol)
+    assert "replaced" not in polyglot(*options, "--checkpoint", "2").errors
+    errors = one_line(polyglot(*options, "--checkpoint", "4").errors)
+    assert "replaced the scores of mine, 2 checkpoint (step 2)" in errors
+    assert "replaced" not in polyglot(*options, "--checkpoint", "4").errors
+    errors = one_line(polyglot("compare", "runs/mine", "runs/mine", "--protocol", "small").errors)
+    assert "named twice" in errors
+
+
 def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
     result = polyglot("evaluate", "runs/mine")
     assert result.status == 0

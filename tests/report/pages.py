@@ -75,9 +75,12 @@ def report_run(folder: Path) -> Run:
     _prefer_word(translator, "fr", "chien")
     evaluation = run.evaluation / "default"
     protocol = Protocol.model_validate(PROTOCOL)
-    evaluate(run, translator, protocol, folder=evaluation).save(evaluation)
-    hypotheses = f"{HTML_TEXT}\nchien\nchien\nchien\n"
-    (evaluation / "hypotheses" / "de-fr.txt").write_text(hypotheses, encoding="utf-8")
+    matrix = evaluate(run, translator, protocol, folder=evaluation)
+    hypotheses = [HTML_TEXT, "chien", "chien", "chien"]
+    matrix.hypotheses["de-fr"] = hypotheses  # its digest is stored, too
+    matrix.save(evaluation)
+    content = "".join(f"{line}\n" for line in hypotheses)
+    (evaluation / "hypotheses" / "de-fr.txt").write_text(content, encoding="utf-8")
 
     log = "".join(json.dumps(record) + "\n" for record in LOG)
     run.log.write_text(log + '{"kind": "tra', encoding="utf-8")

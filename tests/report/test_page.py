@@ -299,6 +299,17 @@ def test_a_run_without_training_has_a_page(tmp_path: Path) -> None:
     assert 'id="curves"' not in html
 
 
+def test_changed_translations_are_left_out(copied_run: Path, caplog) -> None:
+    evaluation = RunFiles(Run.open(copied_run)).main_evaluation
+    cell = evaluation.cells[0]
+    lines = evaluation.hypotheses(cell)
+    assert lines
+    path = copied_run / "evaluation" / "default" / "hypotheses" / f"{cell_name(cell)}.txt"
+    path.write_text("hello\n" * len(lines))
+    assert evaluation.hypotheses(cell) == []
+    assert "was changed or is damaged" in caplog.text
+
+
 def test_damaged_log_lines_are_left_out(copied_run: Path) -> None:
     log = copied_run / "log.jsonl"
     count = len(RunFiles(Run.open(copied_run)).log)

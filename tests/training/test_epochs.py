@@ -160,7 +160,7 @@ def test_lines_of_the_log_have_the_remaining_time(tmp_path, caplog):
     lines = [json.loads(line) for line in run.log.read_text().splitlines()]
     remaining = [line["remaining_seconds"] for line in lines if line["kind"] == "training"]
     assert remaining[-1] == 0
-    assert all(seconds > 0 for seconds in remaining[:-1])
+    assert all(seconds >= 0 for seconds in remaining)  # a fast machine needs less than 0.05 s
     texts = [message for message in caplog.messages if message.startswith("step ")]
     assert " tokens/s · 0:00:0" in texts[0]
     assert " left · " in texts[0]
