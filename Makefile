@@ -1,7 +1,7 @@
 # make quickstart   train the embedded example and draw its translation matrix
 # make test         the tests
 # make test-slow    the tests with the mark `slow`, which `make test` leaves out
-# make torture      kills, damage, full disks, races, hostile input: one table after one to two hours;
+# make torture      kills, damage, full disks, races, hostile input: one table after about an hour;
 #                   make torture-short: a quarter of the trials
 # make test-opennmt the tests of OpenNMT-py's components; `make test` skips them without OpenNMT-py
 PYTHON ?= python3

@@ -5,6 +5,7 @@
 from polyglot.cli import training  # noqa: F401
 from polyglot.cli import translation  # noqa: F401
 from polyglot.cli import evaluation  # noqa: F401
+from polyglot.cli import results  # noqa: F401
 from polyglot.cli import experiments  # noqa: F401
 from polyglot.cli import embeddings  # noqa: F401
 from polyglot.cli import analysis  # noqa: F401

@@ -31,7 +31,7 @@ class UnusedSetting(NamedTuple):
     cause: KeyPath
     """Path of the other setting."""
     reason: str
-    """What the setting needs, and what was found; the start of a message."""
+    """Condition of the setting that is not met, and the value found; the start of a message."""
 
 
 class ComponentConfig(BaseModel):

@@ -40,6 +40,22 @@ def read_json(path: Path, *, largest: int = LARGEST_FILE) -> Any:
     return parse_json(content)
 
 
+def read_stored(
+    path: Path,
+    schema: TypeAdapter[Value],
+    *,
+    largest: int = LARGEST_FILE,
+) -> Value:
+    """Read a JSON file, and check its schema and its checksum.
+
+    Raises OSError if the file cannot be read, and ValueError with a reason if it is not right.
+    """
+    values = read_json(path, largest=largest)
+    stored = validate_stored(values, schema)
+    verify_checksum(values)
+    return stored
+
+
 def parse_json(content: str | bytes) -> Any:
     """Parse JSON. Raises ValueError with a reason, also for deep nesting and huge numbers."""
     try:

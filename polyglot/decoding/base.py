@@ -92,7 +92,7 @@ class SearchConfig(ComponentConfig):
 
 
 class StepDecoder(Protocol):
-    """What a search needs of a decoder: the methods of `Decoder` in model/decoders/base.py."""
+    """Interface of decoders for a search: methods of `Decoder` in model/decoders/base.py."""
 
     def start(self, memory: Memory) -> Any:
         """Return the state before the first token, for the memory (B, K, D) of B sentences."""
@@ -112,7 +112,7 @@ class StepDecoder(Protocol):
 
 
 class SelectingDecoder(StepDecoder, Protocol):
-    """What a search with vocabulary selection needs of a decoder."""
+    """Interface of decoders for a search with vocabulary selection."""
 
     def start(self, memory: Memory, words: Tensor | None = None) -> Any:
         """Return the state before the first token; `step` then has logits of these words only.

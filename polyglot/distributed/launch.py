@@ -28,7 +28,7 @@ if hasattr(signal, "SIGTSTP"):
 
 RANK_VARIABLES = ("RANK", "LOCAL_RANK")
 ADDRESS_VARIABLES = ("MASTER_ADDR", "MASTER_PORT")
-"""Where the processes of other launchers find each other."""
+"""Variables with the address where the processes of other launchers find each other."""
 STORE = "POLYGLOT_STORE"
 """File through which the processes of Polyglot's launcher find each other."""
 RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"

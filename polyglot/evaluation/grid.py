@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import mean
+from typing import Any
 
 from polyglot.core.language_codes import find_language
 from polyglot.core.score_tables import (
@@ -146,7 +147,11 @@ def legend(matrix: ScoreMatrix) -> str:
 
 def matrix_title(matrix: ScoreMatrix) -> str:
     """Run, checkpoint and test set: `phrasebook, best checkpoint (step 4000)`."""
-    description = matrix.checkpoint
+    return scores_title(matrix.checkpoint, matrix.test_set)
+
+
+def scores_title(description: Mapping[str, Any], test_set: str) -> str:
+    """Title of scores. description: the entry `checkpoint` of a matrix."""
     run = str(description.get("run", ""))
     checkpoint = ""
     if "checkpoint" in description:
@@ -156,7 +161,7 @@ def matrix_title(matrix: ScoreMatrix) -> str:
         noun = "step" if len(steps) == 1 else "steps"
         listed = ", ".join(map(str, steps))
         checkpoint += f" ({noun} {listed})"
-    parts = [run, checkpoint, matrix.test_set]
+    parts = [run, checkpoint, test_set]
     return ", ".join(filter(None, parts))
 
 

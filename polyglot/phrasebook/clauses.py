@@ -176,7 +176,7 @@ class ClauseGenerator:
         return self.chance(0.14)
 
     def quality(self) -> Clause:
-        """The coffee is cold."""
+        """Clause such as `the coffee is cold`."""
         qualities = tuple(PREDICATED)
         if self.chance(0.15):
             qualities = ("open", "closed", "light.colour")
@@ -192,7 +192,7 @@ class ClauseGenerator:
         )
 
     def mood(self, subject: Thing | None = None) -> Clause:
-        """Anna is tired. Without a subject, one or two persons are chosen."""
+        """Clause such as `Anna is tired`. Without a subject, one or two persons are chosen."""
         if subject is None:
             if self.chance(0.7):
                 subject = self.person()
@@ -207,7 +207,7 @@ class ClauseGenerator:
         )
 
     def profession(self) -> Clause:
-        """Anna is a teacher."""
+        """Clause such as `Anna is a teacher`."""
         return Clause(
             "be",
             Thing(self.cast.name()),
@@ -217,7 +217,7 @@ class ClauseGenerator:
         )
 
     def place(self) -> Clause:
-        """The key is on the table."""
+        """Clause such as `the key is on the table`."""
         noun = self.random.choice(SMALL_THINGS)
         determiner = self.random.choice(("the", "the", "my", "name"))
         owner = self.cast.name() if determiner == "name" else None
@@ -235,7 +235,7 @@ class ClauseGenerator:
         )
 
     def existence(self) -> Clause:
-        """There is a cat in the garden."""
+        """Clause such as `there is a cat in the garden`."""
         if self.chance(0.55):
             subject = self.cast.animal_or_person()
             places = (*ROOMS, "forest", "station")

@@ -74,7 +74,7 @@ class MeaningGenerator(ClauseGenerator):
         return Clause(verb, subject, complement=inner, link="that")
 
     def _known_place(self, subject: Thing) -> Clause:
-        """She knows where Anna works."""
+        """Clause such as `she knows where Anna works`."""
         event = self.choose_event(VERBS_FOR_WHERE_IN_A_CLAUSE, human=True)
         inner = replace(
             self.action(event, self.third_person()),
@@ -92,7 +92,7 @@ class MeaningGenerator(ClauseGenerator):
         )
 
     def with_object_relative(self) -> Clause:
-        """Anna reads the book that David bought."""
+        """Clause such as `Anna reads the book that David bought`."""
         event = self.choose_event(VERBS_BEFORE_RELATIVE_CLAUSE, human=True)
         clause = self.action(event, self.cast.human())
         noun = clause.object.noun
@@ -116,7 +116,7 @@ class MeaningGenerator(ClauseGenerator):
         return clause
 
     def with_subject_relative(self) -> Clause:
-        """The woman who works in the bank has a dog."""
+        """Clause such as `the woman who works in the bank has a dog`."""
         subject = Thing(self.random.choice(ROLES), "the")
         event = self.choose_event(VERBS_OF_SUBJECT_RELATIVE, human=True)
         inner = replace(
@@ -163,7 +163,7 @@ class MeaningGenerator(ClauseGenerator):
         return show_past(replace(clause, gap=kind))
 
     def _question_for_subject(self) -> Clause:
-        """Who bought the car?"""
+        """Question for the subject, such as `who bought the car?`."""
         event = self.choose_event(human=True)
         while event.verb in VERBS_OF_POSSESSION:
             event = self.choose_event(human=True)
@@ -174,7 +174,7 @@ class MeaningGenerator(ClauseGenerator):
         return show_past(clause)
 
     def _polar_question(self) -> Clause:
-        """Did Anna buy a car?"""
+        """Polar question, such as `did Anna buy a car?`."""
         event = self.choose_event(human=True)
         clause = self.action(event, self.third_person())
         clause = replace(clause, question=True, negated=False)
@@ -224,7 +224,7 @@ class MeaningGenerator(ClauseGenerator):
         return self._action_because_of_mood(mood, same_person)
 
     def _action_because_of_mood(self, mood: Clause, same_person: Thing) -> Meaning:
-        """Anna sleeps because she is tired, or because she wants to work."""
+        """Meaning such as `Anna sleeps because she is tired`, or `because she wants to work`."""
         event = self.choose_event(VERBS_WITH_REASON, human=True)
         action = self.action(event, mood.subject)
         if self.chance(0.5):
@@ -245,7 +245,7 @@ def _events_of_relative_clause(main_event: Event, noun: str) -> list[Event]:
 
 
 def _mood_because_of_action(mood: Clause, action: Clause) -> Meaning:
-    """Anna is happy because she bought a car."""
+    """Meaning such as `Anna is happy because she bought a car`."""
     if mood.past:
         modal = None if action.modal == "can" else action.modal
         action = replace(action, past=True, modal=modal)

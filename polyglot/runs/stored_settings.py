@@ -20,7 +20,7 @@ from polyglot.config.schema import Config
 from polyglot.config.stored import complete_stored_config
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
+from polyglot.core.stored_json import read_stored, with_checksum
 from polyglot.core.yaml import format_value
 from polyglot.runs.compatibility import different_keys, value_at
 
@@ -87,9 +87,7 @@ def read_settings(folder: Path) -> StoredSettings | None:
     """Read `settings.json`; None for older runs. Raises CheckpointError if it is damaged."""
     path = folder / SETTINGS_FILE
     try:
-        values = read_json(path, largest=LARGEST_FILE)
-        stored = validate_stored(values, STORED_SETTINGS)
-        verify_checksum(values)
+        stored = read_stored(path, STORED_SETTINGS, largest=LARGEST_FILE)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
+from polyglot.core.stored_json import read_stored, with_checksum
 from polyglot.runs.manifest import Sha256
 
 CHECKSUMS_FILE = "checksums.json"
@@ -62,9 +62,7 @@ def read_checksums(folder: Path) -> dict[str, str]:
     """
     path = folder / CHECKSUMS_FILE
     try:
-        values = read_json(path, largest=LARGEST_LIST)
-        stored = validate_stored(values, STORED_CHECKSUMS)
-        verify_checksum(values)
+        stored = read_stored(path, STORED_CHECKSUMS, largest=LARGEST_LIST)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

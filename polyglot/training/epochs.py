@@ -16,9 +16,12 @@ import logging
 import math
 from collections.abc import Mapping
 
+import numpy
+
 from polyglot.config.schema import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
+from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.training.placement import Placement
 
 logger = logging.getLogger("polyglot")
@@ -38,16 +41,24 @@ def mean_batch_sizes(datasets: Mapping[str, TaskDataset], config: Config) -> dic
     """Sentence pairs of a batch on average, by task name."""
     sizes = {}
     for name, dataset in datasets.items():
-        batches = epoch_batches(
-            dataset.source_lengths,
-            dataset.target_lengths,
-            config.batching,
-            seed=config.seed,
-            task_name=name,
-            epoch=0,
-        )
-        sizes[name] = len(dataset) / len(batches)
+        sizes[name] = len(dataset) / len(first_epoch_batches(dataset, config, name))
     return sizes
+
+
+def first_epoch_batches(
+    dataset: TaskDataset | StreamedDataset,
+    config: Config,
+    task_name: str,
+) -> list[numpy.ndarray]:
+    """Rows of each batch in the first epoch of a task."""
+    return epoch_batches(
+        dataset.source_lengths,
+        dataset.target_lengths,
+        config.batching,
+        seed=config.seed,
+        task_name=task_name,
+        epoch=0,
+    )
 
 
 def with_steps_of_epochs(

@@ -11,13 +11,13 @@ import torch
 
 from polyglot.config.schema import Config
 from polyglot.core.registry import ComponentConfig
-from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.distributed.variables import accelerate_state
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.pairs import Task
 from polyglot.tasks.sharing import component_names
+from polyglot.training.epochs import first_epoch_batches
 
 MEBIBYTE = 2**20
 BYTES_PER_NUMBER = 4
@@ -132,14 +132,7 @@ def _largest_possible_batch(config: Config, dataset: TaskDataset | StreamedDatas
 
 def _largest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDataset) -> int:
     """Padded tokens of the largest batch in the first epoch of a task."""
-    batches = epoch_batches(
-        dataset.source_lengths,
-        dataset.target_lengths,
-        config.batching,
-        seed=config.seed,
-        task_name=name,
-        epoch=0,
-    )
+    batches = first_epoch_batches(dataset, config, name)
     widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
     largest = 0
     for rows in batches:

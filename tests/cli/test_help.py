@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from polyglot import cli
-from polyglot.cli import analysis, embeddings, evaluation, parameters, translation
+from polyglot.cli import analysis, embeddings, parameters, results, translation
 from polyglot.core.version import VERSION
 from polyglot.core.yaml import parse_value
 from polyglot.decoding.base import SearchConfig
@@ -91,7 +91,7 @@ def test_commands_and_options_have_sentences_of_help():
         (embeddings.PRECISIONS, pooling.PRECISIONS),
         (embeddings.MARGINS, similarity.MARGINS),
         (embeddings.SEARCHES, tuple(similarity.SEARCHES)),
-        (evaluation.SIGNIFICANCE_TESTS, tuple(TESTS)),
+        (results.SIGNIFICANCE_TESTS, tuple(TESTS)),
         (translation.AVERAGES, Average.__args__),
     ],
 )

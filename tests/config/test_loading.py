@@ -48,7 +48,7 @@ def problems(load):
     return found
 
 
-# What is shipped ---------------------------------------------------------------------------------------------------------
+# What is shipped ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", presets.names("configs"))
@@ -156,7 +156,7 @@ def test_configuration_of_the_program_differs_in_four_details():
     }
 
 
-# Defaults ----------------------------------------------------------------------------------------------------------------
+# Defaults -----------------------------------------------------------------------------------------
 
 
 def settings_of(kind, seen):
@@ -215,7 +215,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
     assert load(MINIMAL, "run=elsewhere/y").run == "elsewhere/y"
 
 
-# What is wrong -----------------------------------------------------------------------------------------------------------
+# What is wrong ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -662,7 +662,7 @@ def test_no_such_configuration():
         load_config("phrasebok")
 
 
-# Languages that differ ---------------------------------------------------------------------------------------------------
+# Languages that differ ----------------------------------------------------------------------------
 
 
 def model(text):
@@ -707,7 +707,7 @@ def test_the_default_type_need_not_be_said_to_be_shared(common, own):
     assert config.for_language("de").encoder == config.encoder and config.encoder.size == 16
 
 
-# Overrides ---------------------------------------------------------------------------------------------------------------
+# Overrides ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -921,7 +921,7 @@ def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
     ]
 
 
-# YAML as people mean it --------------------------------------------------------------------------------------------------
+# YAML as people mean it ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_few_rows_are_copied_and_many_are_computed_together():
     assert many.copied_rows is None
 
 
-# The shortlist -----------------------------------------------------------------------------------------------------------
+# The shortlist ------------------------------------------------------------------------------------
 
 
 def test_a_shortlist_finds_what_goes_together():
@@ -246,7 +246,7 @@ def test_a_shortlist_of_nothing_is_what_is_common():
     assert shortlist.scores([[5]]).shape == (1, 6)
 
 
-# In a run ----------------------------------------------------------------------------------------------------------------
+# In a run -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

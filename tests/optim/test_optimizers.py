@@ -248,7 +248,7 @@ def test_betas_are_two_shares(name, betas):
         OPTIMIZERS.configure(name, betas=betas)
 
 
-# Learning-rate schedules -------------------------------------------------------------------------------------------------
+# Learning-rate schedules --------------------------------------------------------------------------
 
 
 def factors(name, *, steps=STEPS, **settings):

@@ -296,7 +296,7 @@ def test_weights_that_cannot_be_meant(weights, sentence, tmp_path):
     assert str(error.value.problems[0]).startswith(sentence), error.value.problems
 
 
-# The shipped schedules ---------------------------------------------------------------------------------------------------
+# The shipped schedules ----------------------------------------------------------------------------
 
 ENGLISH = {"en-de", "en-fr", "en-cs", "de-en", "fr-en", "cs-en"}
 COPIES = {"en-en", "de-de", "fr-fr", "cs-cs"}

@@ -72,7 +72,7 @@ def call_program(*arguments: str, stdin: bytes = b"") -> Call:
             status = 0
         except SystemExit as end:
             status = int(end.code or 0)
-        except Exception:
+        except Exception:  # any of them is the traceback that the tests look for
             status = 1
             crash = traceback.format_exc()
         finally:

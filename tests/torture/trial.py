@@ -90,7 +90,7 @@ def run_trial(trial: Trial, folder: Path) -> Finding:
     folder.mkdir(parents=True)
     try:
         finding = trial.attempt(folder)
-    except Exception:
+    except Exception:  # a trial that cannot be judged is counted as wrong, and the others go on
         return Finding(Outcome.SILENT_ERROR, f"the trial failed: {traceback.format_exc()}")
     if finding.outcome is Outcome.CORRECT:
         shutil.rmtree(folder, ignore_errors=True)
