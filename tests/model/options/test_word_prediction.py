@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 
-import numpy
 import pytest
 import torch
 import yaml
@@ -34,7 +33,6 @@ from tests.builders.models import (
 )
 from tests.builders.runs import sample_sentences, tiny_run, tiny_settings, train
 from tests.builders.tensors import LargestTensor
-from tests.model.decoders import recomputed
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
 DECODER_NAMES = [if_available(name) for name in DECODERS.names()]
@@ -181,53 +179,6 @@ def test_settings_of_own_layers_need_own_layers(setting):
     OPTIONS.configure("word_prediction", predict="both", **setting)
     with pytest.raises(ValidationError, match="use layers: own"):
         OPTIONS.configure("word_prediction", predict="states", **setting)
-
-
-@pytest.mark.parametrize("form", ["paper", "conditional"])
-def test_loss_of_the_states_and_its_gradients_equal_the_recomputation(form):
-    """L_D of Weng et al. (equations 19 to 21 and 25) in NumPy, with the decoder of the paper."""
-    settings = {"type": "rnnsearch", "size": 4, "form": form, "output_size": 3, "start": "tanh"}
-    option = {"type": "word_prediction", "predict": "states"}
-    config = tiny_config(bridge="none", decoder=settings, options={"decoder": [option]})
-    model = tiny_model(config).double().eval()
-    batch = random_batch(lengths=((4, 3), (2, 1)))
-    output = model(batch)
-    decoder = output.decoder
-    loss = RemainingWordsLoss(RemainingWordsLoss.Config())(output, batch) * batch.target_tokens
-    loss.backward()
-
-    modules = {"": decoder.body, "output.": decoder.output, "P.": option_of(model).states.state}
-    parameters = {}
-    found = {}
-    for prefix, module in modules.items():
-        for name, parameter in module.named_parameters():
-            parameters[prefix + name] = parameter.detach().numpy().copy()
-            found[prefix + name] = parameter.grad
-
-    words = decoder.embedding(batch.target_in).detach().numpy()
-    memory = output.memory.states.detach().numpy()
-    lengths = batch.source_mask.sum(dim=1).tolist()
-    sentences = list(zip(words, memory, lengths, target_words(batch)))
-
-    def recomputed_loss(changed):
-        total = 0.0
-        for embedded, rows, length, targets in sentences:
-            states, contexts = recomputed.decode(
-                changed, embedded, rows[:length], kind="gru", form=form, start="tanh"
-            )
-            for j in range(len(targets)):
-                state = numpy.tanh(changed["P.weight"] @ states[j] + changed["P.bias"])
-                hidden = recomputed.output_layer(changed, state, contexts[j], embedded[j], "tanh")
-                scores = changed["output.weight"] @ hidden + changed["output.bias"]
-                log_probabilities = recomputed.log_softmax(scores)
-                remaining = targets[j:]
-                total -= sum(log_probabilities[word] for word in remaining) / len(remaining)
-        return total
-
-    assert loss.item() == pytest.approx(recomputed_loss(parameters), rel=1e-6)
-    for name, expected in recomputed.gradients(recomputed_loss, parameters).items():
-        difference = found[name].numpy() - expected
-        assert numpy.abs(difference).max() < 1e-6, name
 
 
 @pytest.mark.parametrize("decoder", DECODER_NAMES)
