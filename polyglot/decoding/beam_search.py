@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyglot.core.transfers import to_device, to_host_together
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.opennmt_beam_search import opennmt_search
 from polyglot.decoding.topk import (
@@ -52,18 +53,26 @@ class CompleteHypotheses:
 
 @dataclass
 class Beam:
-    """Open hypotheses of the sentences that are not done: B sentences, M hypotheses each."""
+    """Open hypotheses of the sentences that are not done: B sentences, M hypotheses each.
+
+    The search chooses hypotheses in main memory. Each step transfers the best continuations there
+    together, and waits for the device only then.
+    """
 
     memory: Memory
     state: Any
     sentences: Tensor
-    """(B,) numbers of the sentences; on the CPU."""
+    """(B,) numbers of the sentences; in main memory, as the three tensors below."""
     limits: Tensor
-    """(B,) length limits of the sentences; on the CPU."""
+    """(B,) length limits of the sentences."""
     tokens: Tensor
     """(B, M, length) tokens of the hypotheses, BOS first."""
     totals: Tensor
     """(B, M) log-probabilities."""
+
+    @property
+    def device(self) -> torch.device:
+        return self.memory.states.device
 
     @property
     def prefix_length(self) -> int:
@@ -90,7 +99,7 @@ def search(
     complete = [CompleteHypotheses(config) for _ in source_lengths]
     beam = _start(decoder, memory, config.limits(source_lengths))
     while len(beam.sentences):
-        last_tokens = beam.tokens[:, :, -1].flatten()
+        last_tokens = to_device(beam.tokens[:, :, -1].flatten(), beam.device)
         scores, beam.state = decoder.step(last_tokens, beam.state, beam.memory)
         at_limit = beam.limits <= beam.prefix_length  # only EOS may follow
         continuations = _continue(beam, scores, at_limit, complete, config.beam)
@@ -100,15 +109,14 @@ def search(
 
 def _start(decoder: StepDecoder, memory: Memory, limits: Tensor) -> Beam:
     """Begin with one hypothesis for each sentence: BOS."""
-    device = memory.states.device
     count = len(limits)
     return Beam(
         memory=memory,
         state=decoder.start(memory),
         sentences=torch.arange(count),
         limits=limits,
-        tokens=torch.full((count, 1, 1), BOS, device=device),
-        totals=torch.zeros(count, 1, device=device),
+        tokens=torch.full((count, 1, 1), BOS),
+        totals=torch.zeros(count, 1),
     )
 
 
@@ -121,20 +129,22 @@ def _continue(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Collect the hypotheses that end, and return the `size` best open continuations.
 
-    scores (B·M, V), at_limit (B,) -> log-probabilities, origins and tokens, each (B, size).
+    scores (B·M, V) on the device, at_limit (B,) -> log-probabilities, origins and tokens, each
+    (B, size), in main memory.
     """
     must_end = None
     if at_limit.any():
-        must_end = at_limit.to(scores.device)
+        must_end = to_device(at_limit, beam.device)
     # Of the 2·size continuations at most `size` end (one per hypothesis), so at least `size` stay
     # open.
-    totals, origins, tokens = topk_continuations(
+    continuations = topk_continuations(
         scores,
-        beam.totals,
+        to_device(beam.totals, beam.device),
         count=2 * size,
         excluded=(PAD, BOS),
         must_end=must_end,
     )
+    totals, origins, tokens = to_host_together(continuations)
     ends = tokens == EOS
     # An end counts only if it is among the best `size`.
     _collect(complete, beam, totals, origins, ends[:, :size])
@@ -189,21 +199,22 @@ def _keep_open_sentences(
     """Append the new tokens, and remove the sentences that are done from the beam."""
     totals, origins, tokens = continuations
     staying = _open_rows(beam, totals[:, 0], at_limit, complete)
-    keep = torch.tensor(compact_rows(staying), dtype=torch.long, device=totals.device)
+    keep = torch.tensor(compact_rows(staying), dtype=torch.long)
     rows = hypothesis_rows(origins, beam.tokens.shape[1])
     rows = rows[keep]
     beam.tokens = append_tokens(beam.tokens, rows, tokens[keep])
     beam.totals = totals[keep]
 
+    device_rows = to_device(rows.flatten(), beam.device)
     some_are_done = len(staying) < len(beam.sentences)
     if not some_are_done:
-        beam.state = decoder.reorder(beam.state, rows.flatten(), None)
+        beam.state = decoder.reorder(beam.state, device_rows, None)
         return
-    beam.state = decoder.reorder(beam.state, rows.flatten(), keep)
-    beam.memory = beam.memory.select(keep)
-    keep_on_cpu = keep.cpu()
-    beam.sentences = beam.sentences[keep_on_cpu]
-    beam.limits = beam.limits[keep_on_cpu]
+    device_keep = to_device(keep, beam.device)
+    beam.state = decoder.reorder(beam.state, device_rows, device_keep)
+    beam.memory = beam.memory.select(device_keep)
+    beam.sentences = beam.sentences[keep]
+    beam.limits = beam.limits[keep]
 
 
 def _open_rows(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from polyglot.core.transfers import to_device, to_host_together
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.topk import (
     append_tokens,
@@ -79,19 +80,22 @@ def opennmt_search(
     results = [SentenceResult(config.beam) for _ in source_lengths]
     sentences = list(range(len(results)))
     state = decoder.start(memory)
-    prefixes = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
-    totals = torch.zeros(len(sentences), 1, device=device)
+    # Hypotheses are in main memory, as in `beam_search`.
+    prefixes = torch.full((len(sentences), 1, 1), BOS)  # (B, hypotheses, length)
+    totals = torch.zeros(len(sentences), 1)
     while sentences:
         token_count = prefixes.shape[2]  # after BOS, with the new token of this step
-        last_tokens = prefixes[:, :, -1].flatten()
+        last_tokens = to_device(prefixes[:, :, -1].flatten(), device)
         scores, state = decoder.step(last_tokens, state, memory)
-        totals, origins, tokens = topk_continuations(scores, totals, count=config.beam)
+        device_totals = to_device(totals, device)
+        continuations = topk_continuations(scores, device_totals, count=config.beam)
+        totals, origins, tokens = to_host_together(continuations)
         rows = hypothesis_rows(origins, prefixes.shape[1])
         prefixes = append_tokens(prefixes, rows, tokens)
 
         at_limit = limits[sentences] <= token_count
         ends = tokens == EOS
-        ends |= at_limit.to(device).unsqueeze(1)
+        ends |= at_limit.unsqueeze(1)
         penalty = config.penalty(token_count + 1)
         sentence_results = [results[sentence] for sentence in sentences]
         _add_ends(sentence_results, ends, totals, prefixes, penalty)
@@ -104,13 +108,14 @@ def opennmt_search(
         keep = None
         if len(staying) < len(sentences):
             order = compact_rows(staying)
-            keep = torch.tensor(order, dtype=torch.long, device=device)
-            prefixes = prefixes[keep]
-            totals = totals[keep]
-            rows = rows[keep]
+            host_keep = torch.tensor(order, dtype=torch.long)
+            prefixes = prefixes[host_keep]
+            totals = totals[host_keep]
+            rows = rows[host_keep]
+            keep = to_device(host_keep, device)
             memory = memory.select(keep)
             sentences = [sentences[row] for row in order]
-        state = decoder.reorder(state, rows.flatten(), keep)
+        state = decoder.reorder(state, to_device(rows.flatten(), device), keep)
     return [result.best_first() for result in results]
 
 

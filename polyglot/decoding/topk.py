@@ -34,9 +34,11 @@ def topk_continuations(
     sentences, hypotheses = totals.shape
     scores = scores.float()
 
-    excluded = list(excluded)
-    excluded_scores = scores[:, excluded]  # a copy
-    scores[:, excluded] = -torch.inf
+    # One column at a time: an index of several would be copied to the device, which waits for it.
+    excluded_columns = [scores[:, token].unsqueeze(1) for token in excluded]
+    excluded_scores = torch.cat([scores[:, :0], *excluded_columns], dim=1)  # a copy
+    for token in excluded:
+        scores[:, token] = -torch.inf
 
     allowed_tokens = scores.shape[1] - len(excluded)
     per_hypothesis = min(count, allowed_tokens)
@@ -51,10 +53,11 @@ def topk_continuations(
     normaliser = normaliser.logsumexp(dim=1, keepdim=True)  # (B·M, 1)
 
     if must_end is not None:
-        rows = must_end.repeat_interleave(hypotheses)
-        values[rows] = -torch.inf
-        tokens[rows] = EOS
-        values[rows, 0] = end_scores[rows]
+        rows_end = must_end.repeat_interleave(hypotheses)
+        first_values = torch.where(rows_end, end_scores, values[:, 0])
+        values = values.masked_fill(rows_end.unsqueeze(1), -torch.inf)
+        values[:, 0] = first_values
+        tokens = tokens.masked_fill(rows_end.unsqueeze(1), EOS)
 
     log_probabilities = values - normaliser
     log_probabilities = log_probabilities.view(sentences, hypotheses, per_hypothesis)

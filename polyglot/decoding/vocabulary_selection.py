@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from polyglot.core.transfers import to_device, to_host
 from polyglot.decoding.base import Hypothesis, SelectingDecoder
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import SPECIAL_TOKENS
@@ -28,14 +29,17 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
     words = scores.topk(number, dim=1, sorted=False).indices
     # A mask brings them into order without sorting.
     is_selected = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, words, True)
-    return is_selected.nonzero()[:, 1].view(-1, number)
+    selected = torch.nonzero_static(is_selected, size=words.numel())
+    return selected[:, 1].view(-1, number)
 
 
 def union_of_words(words: Tensor) -> Tensor:
     """Return the words of all sentences: words (B, K) -> (U,), ascending."""
-    is_selected = torch.zeros(int(words.max()) + 1, dtype=torch.bool, device=words.device)
-    is_selected[words.flatten()] = True
-    return is_selected.nonzero().squeeze(1)
+    host_words = to_host(words)
+    is_selected = torch.zeros(int(host_words.max()) + 1, dtype=torch.bool)
+    is_selected[host_words.flatten()] = True
+    union = is_selected.nonzero().squeeze(1)
+    return to_device(union, words.device)
 
 
 class RestrictedState(NamedTuple):
@@ -93,7 +97,7 @@ class RestrictedVocabularyDecoder:
         hypotheses_of_sentences: Sequence[Sequence[Hypothesis]],
     ) -> list[list[Hypothesis]]:
         """Replace the numbers of the restricted vocabulary by those of the whole vocabulary."""
-        words = self.words.cpu()
+        words = to_host(self.words)
         restored = []
         for number, hypotheses in enumerate(hypotheses_of_sentences):
             if words.dim() == 1:

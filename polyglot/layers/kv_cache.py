@@ -69,8 +69,11 @@ class KeyValueCache(NamedTuple):
 def select_rows_in_place(rows: Tensor, index: Tensor) -> Tensor:
     """Select distinct rows in the memory of the tensor, and copy only the rows that move.
 
+    On other devices than the CPU, all rows are copied: counting rows would wait for the device.
     (B, …) -> (B', …)
     """
+    if rows.device.type != "cpu":
+        return rows.index_select(0, index)
     count = len(index)
     positions = torch.arange(count, device=index.device)
     moved = (index != positions).nonzero().squeeze(1)
@@ -112,14 +115,18 @@ class CacheMask(NamedTuple):
     def compact(self, sentences: int) -> tuple[Tensor, CacheMask]:
         """Drop the slots that no hypothesis attends to, and set the capacity to twice the need.
 
-        Returns the slots to keep (B, P') and the mask over them.
+        On other devices than the CPU, no slot is dropped: counting the slots that are in use would
+        wait for the device. Returns the slots to keep (B, P') and the mask over them.
         """
         by_sentence = self.additive_mask.unflatten(0, (sentences, -1))  # (B, M, P)
         hypotheses = by_sentence.shape[1]
 
         is_used = (by_sentence == 0).any(dim=1)
         used_counts = is_used.sum(dim=1)
-        width = int(used_counts.max())
+        if used_counts.device.type == "cpu":
+            width = int(used_counts.max())
+        else:
+            width = self.slot_count
         used_first = is_used.to(torch.int8).sort(dim=1, descending=True, stable=True)
         slots = used_first.indices[:, :width]
 

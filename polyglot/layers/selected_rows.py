@@ -102,7 +102,10 @@ class _CopiedRows(NamedTuple):
 
 
 class _CommonRows(NamedTuple):
-    """Product with all rows that any sentence selects; each sentence then picks its columns."""
+    """Product with all rows that any sentence selects; each sentence then picks its columns.
+
+    On other devices than the CPU it has all rows: looking for common rows waits for the device.
+    """
 
     layer: AccumulatedLinear
     """Product with the common rows."""
@@ -111,6 +114,8 @@ class _CommonRows(NamedTuple):
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CommonRows:
+        if rows.device.type != "cpu":
+            return cls(AccumulatedLinear(weight, bias=bias), rows)
         is_common = torch.zeros(len(weight), dtype=torch.bool, device=rows.device)
         is_common[rows.flatten()] = True
         common = is_common.nonzero().squeeze(1)

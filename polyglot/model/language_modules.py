@@ -96,6 +96,8 @@ class DecoderState(NamedTuple):
     matrix is converted once to the layout and number type of the steps."""
     options: tuple[Any, ...]
     """State of each option between the embeddings and the body."""
+    states_options: tuple[Any, ...]
+    """State of each option between the body and the output layer."""
 
 
 class LanguageDecoder(nn.Module):
@@ -146,6 +148,11 @@ class LanguageDecoder(nn.Module):
     ) -> nn.ModuleDict:
         option_sizes = {
             "embedding": {"size": embedding_size, "memory_size": memory_size},
+            "states": {
+                "input_size": embedding_size,
+                "size": self.body.output_states_size,
+                "is_target": True,
+            },
             "decoder": {
                 "initial_state_size": self.body.initial_state_size or memory_size,
                 "inner_size": self.body.inner_size or self.body.output_states_size,
@@ -178,7 +185,11 @@ class LanguageDecoder(nn.Module):
         words = self.embedding(target_in)
         for option in options_at(self.options, "embedding"):
             words = option(words, target_mask, memory)
-        return self.body.with_inner_states(words, target_mask, memory)
+
+        states, inner = self.body.with_inner_states(words, target_mask, memory)
+        for option in options_at(self.options, "states"):
+            states = option(states, words, target_mask)
+        return states, inner
 
     def word_predictor(self, loss: str) -> nn.Module | None:
         """Return the word predictor that the named loss trains; None if no option has one."""
@@ -195,7 +206,15 @@ class LanguageDecoder(nn.Module):
         (B, U) for each sentence.
         """
         options = tuple(option.start(memory) for option in options_at(self.options, "embedding"))
-        return DecoderState(self.body.start(memory), self._output_layer(words), options)
+        states_options = tuple(
+            option.start(memory) for option in options_at(self.options, "states")
+        )
+        return DecoderState(
+            self.body.start(memory),
+            self._output_layer(words),
+            options,
+            states_options,
+        )
 
     def _output_layer(self, words: Tensor | None) -> AccumulatedLinear | SelectedRowsLinear:
         weight = self.output.weight
@@ -218,8 +237,9 @@ class LanguageDecoder(nn.Module):
 
         With vocabulary selection, the logits are those of the selected words (N, U).
         """
-        if state.options:
-            # Options make a word depend on its context, so equal words have different inputs.
+        # Options make a word depend on its context, so equal words have different inputs. On other
+        # devices than the CPU, a search for equal words would wait for the device.
+        if state.options or tokens.device.type != "cpu":
             words, options = self._step_options(self.embedding(tokens), state.options)
             prepared_words = self.body.prepare_words(words, state.body)
         else:
@@ -228,9 +248,12 @@ class LanguageDecoder(nn.Module):
             distinct_words = self.embedding(distinct_tokens)
             distinct_prepared = self.body.prepare_words(distinct_words, state.body)
             prepared_words = distinct_prepared.index_select(0, rows)
+            words = distinct_words.index_select(0, rows) if state.states_options else None
 
         states, body = self.body.step(prepared_words, state.body, memory)
-        return state.output(states), state._replace(body=body, options=options)
+        states, states_options = self._step_states_options(states, words, state.states_options)
+        next_state = state._replace(body=body, options=options, states_options=states_options)
+        return state.output(states), next_state
 
     def _step_options(
         self,
@@ -244,6 +267,22 @@ class LanguageDecoder(nn.Module):
             next_states.append(next_state)
         return words, tuple(next_states)
 
+    def _step_states_options(
+        self,
+        states: Tensor,
+        words: Tensor | None,
+        option_states: tuple[Any, ...],
+    ) -> tuple[Tensor, tuple[Any, ...]]:
+        """Apply the options at the states (N, D) of words (N, E), and return their next states.
+
+        words: None without such options.
+        """
+        next_states = []
+        for option, state in zip(options_at(self.options, "states"), option_states):
+            states, next_state = option.step(states, words, state)
+            next_states.append(next_state)
+        return states, tuple(next_states)
+
     def reorder(self, state: DecoderState, rows: Tensor, sentences: Tensor | None) -> DecoderState:
         """Return a state whose new row n is the old row rows[n]; rows has shape (N',).
 
@@ -252,10 +291,13 @@ class LanguageDecoder(nn.Module):
         options = []
         for option, option_state in zip(options_at(self.options, "embedding"), state.options):
             options.append(option.reorder(option_state, rows))
+        states_options = []
+        for option, option_state in zip(options_at(self.options, "states"), state.states_options):
+            states_options.append(option.reorder(option_state, rows))
 
         output = state.output
         if sentences is not None and isinstance(output, SelectedRowsLinear):
             output = output.select(sentences)
 
         body = self.body.reorder(state.body, rows, sentences)
-        return DecoderState(body, output, tuple(options))
+        return DecoderState(body, output, tuple(options), tuple(states_options))

@@ -38,6 +38,8 @@ class RoleTemperature(Decay):
 class RoleLayer(nn.Module):
     """Role interaction layer on any sequence of vectors e_t; `Roles` has the formulas."""
 
+    decoder_settings = ("target_context",)
+
     class Config(ComponentConfig):
         used_with = {
             "temperature": ("assignment", ("onehot",)),
@@ -65,6 +67,9 @@ class RoleLayer(nn.Module):
         """Dropout on r_t."""
         temperature: RoleTemperature = RoleTemperature()
         """Temperature τ of `onehot`."""
+        target_context: Literal["to_word", "before_word"] = "to_word"
+        """Context of a word on the target side: up to the word itself, or only the words before it,
+        which is the strict reading of section 3.1, LSTM(e_1 … e_{t-1})."""
 
         @model_validator(mode="after")
         def _validate_sizes(self) -> RoleLayer.Config:
@@ -83,17 +88,18 @@ class RoleLayer(nn.Module):
                 reason = "'additive' adds the roles to the word, so it needs residual: true"
                 yield UnusedSetting(("residual",), ("combination",), reason)
 
-    def __init__(self, config: Config, *, size: int, causal: bool) -> None:
-        """size: of e_t. causal: c_t does not depend on later words."""
+    def __init__(self, config: Config, *, size: int, is_target: bool) -> None:
+        """size: of e_t. is_target: True on the target side, where c_t does not read later words."""
         nn.Module.__init__(self)  # not that of `Option`, which takes other arguments
         self.config = config
+        self.is_strict = is_target and config.target_context == "before_word"
         roles = config.roles
         context_size = config.context_size or 2 * max(1, size // 4)
         if config.context == "lstm":
-            self.context = LstmContext(input_size=size, size=context_size, causal=causal)
+            self.context = LstmContext(input_size=size, size=context_size, causal=is_target)
         else:
             self.context = CnnContext(
-                input_size=size, size=context_size, causal=causal, width=config.width
+                input_size=size, size=context_size, causal=is_target, width=config.width
             )
 
         self.dense = Linear(context_size, roles)
@@ -116,7 +122,11 @@ class RoleLayer(nn.Module):
 
     def assign_roles(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return the roles r of every word: (B, S, E), (B, S) -> (B, S, R)."""
-        return self.roles_from_context(self.context(embedded, mask))
+        contexts = self.context(embedded, mask)
+        if self.is_strict:
+            first = self.context.before_first(embedded).to(contexts.dtype)
+            contexts = torch.cat([first, contexts[:, :-1]], dim=1)
+        return self.roles_from_context(contexts)
 
     def roles_from_context(self, context: Tensor) -> Tensor:
         """Return the roles r of words with these contexts: (..., C) -> (..., R)."""
@@ -145,11 +155,42 @@ class RoleLayer(nn.Module):
             return transformed + words
         return transformed
 
+    def start(self, memory: Memory) -> Any:
+        """Return the state of the context, and with the strict reading also its last value."""
+        sentences = len(memory.states)
+        state = self.context.start(sentences, memory.states)
+        if not self.is_strict:
+            return state
+        first = self.context.before_first(memory.states[:, :1])
+        return state, first.squeeze(1)
+
+    def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """words (N, E) -> ẽ (N, E) of the same position, and the next state"""
+        if not self.is_strict:
+            context, next_state = self.context.step(words, state)
+            return self.transform_words(words, self.roles_from_context(context)), next_state
+        context_state, context = state
+        transformed = self.transform_words(words, self.roles_from_context(context))
+        next_context, next_state = self.context.step(words, context_state)
+        return transformed, (next_state, next_context)
+
+    def reorder(self, state: Any, rows: Tensor) -> Any:
+        """Return a state whose new row n is the old row rows[n]; rows has shape (N',)."""
+        if not self.is_strict:
+            return self.context.reorder(state, rows)
+        context_state, context = state
+        return self.context.reorder(context_state, rows), context.index_select(0, rows)
+
     def _skipping_zeros_is_faster(self, words: Tensor) -> bool:
-        """True if skipping the zeros in r is faster than one large product."""
+        """True if skipping the zeros in r is faster than one large product.
+
+        On other devices than the CPU, looking for zeros waits for the device.
+        """
+        if words.device.type != "cpu":
+            return False
         if not self.training:
             return self.config.assignment == "onehot"
-        return self.config.dropout > 0 and words.device.type == "cpu"
+        return self.config.dropout > 0
 
 
 @OPTIONS.register("roles")
@@ -168,68 +209,44 @@ class Roles(RoleLayer, EmbeddingOption):
     read later words. For one-hot roles, start from a trained run with softmax roles: `initialize`.
     """
 
-    decoder_settings = ("target_context",)
-
     class Config(RoleLayer.Config):
-        target_context: Literal["to_word", "before_word"] = "to_word"
-        """Context of a word on the target side: up to the word itself, or only the words before it,
-        which is the strict reading of section 3.1, LSTM(e_1 … e_{t-1})."""
+        """Settings of the option."""
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
-        is_target = memory_size is not None
         # Not `super`: the two base classes take different arguments (also in `StateRoles`).
-        RoleLayer.__init__(self, config, size=size, causal=is_target)
-        self.is_strict = is_target and config.target_context == "before_word"
+        RoleLayer.__init__(self, config, size=size, is_target=memory_size is not None)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         return self.transform_words(embedded, self.assign_roles(embedded, mask))
 
-    def assign_roles(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        contexts = self.context(embedded, mask)
-        if self.is_strict:
-            first = self.context.before_first(embedded).to(contexts.dtype)
-            contexts = torch.cat([first, contexts[:, :-1]], dim=1)
-        return self.roles_from_context(contexts)
-
-    def start(self, memory: Memory) -> Any:
-        """Return the state of the context, and with the strict reading also its last value."""
-        sentences = len(memory.states)
-        state = self.context.start(sentences, memory.states)
-        if not self.is_strict:
-            return state
-        first = self.context.before_first(memory.states[:, :1])
-        return state, first.squeeze(1)
-
-    def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
-        if not self.is_strict:
-            context, next_state = self.context.step(words, state)
-            return self.transform_words(words, self.roles_from_context(context)), next_state
-        context_state, context = state
-        transformed = self.transform_words(words, self.roles_from_context(context))
-        next_context, next_state = self.context.step(words, context_state)
-        return transformed, (next_state, next_context)
-
-    def reorder(self, state: Any, rows: Tensor) -> Any:
-        if not self.is_strict:
-            return self.context.reorder(state, rows)
-        context_state, context = state
-        return self.context.reorder(context_state, rows), context.index_select(0, rows)
-
 
 @OPTIONS.register("state_roles")
 class StateRoles(RoleLayer, StatesOption):
-    """Role interaction layer on the states of an encoder, s̃_t = Σ_i r_{t,i} U_i s_t + s_t.
+    """Role interaction layer on states, s̃_t = Σ_i r_{t,i} U_i s_t + s_t.
 
     Weissenborn et al. 2018 have it on the embedded words, as `roles`, and say that it may stand in
-    any part of a network. The context c_t comes from the states too.
+    any part of a network. In an encoder it changes the states that the bridge reads, in a decoder
+    those that the output layer reads. The context c_t comes from these states too.
     """
+
+    sides = ("encoder", "decoder")
 
     class Config(RoleLayer.Config):
         """Settings of the option."""
 
-    def __init__(self, config: Config, *, input_size: int, size: int) -> None:
-        RoleLayer.__init__(self, config, size=size, causal=False)
+    def __init__(
+        self,
+        config: Config,
+        *,
+        input_size: int,
+        size: int,
+        is_target: bool = False,
+    ) -> None:
+        RoleLayer.__init__(self, config, size=size, is_target=is_target)
 
     def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
         changed = self.transform_words(states, self.assign_roles(states, mask))
         return changed * mask.unsqueeze(-1)
+
+    def step(self, states: Tensor, embedded: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return RoleLayer.step(self, states, state)
