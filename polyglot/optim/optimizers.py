@@ -11,6 +11,7 @@ from torch import nn
 
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.core.setting_types import Epsilon, LearningRate
+from polyglot.optim.stacked_muon import StackedMuon
 
 OPTIMIZERS: Registry[torch.optim.Optimizer] = Registry("optimizer")
 
@@ -76,8 +77,9 @@ class Sgd(torch.optim.SGD):
             momentum=config.momentum,
             weight_decay=config.weight_decay,
             # The fused kernel needs the momentum of all parameters or of none, but a language may
-            # get its first batch long after others.
-            fused=not config.momentum,
+            # get its first batch long after others. None lets PyTorch choose: on a GPU, operations
+            # over lists of parameters.
+            fused=None if config.momentum else True,
         )
 
 
@@ -167,7 +169,7 @@ class Muon(torch.optim.Optimizer):
         """Decay of the running mean of a weight's gradient; `betas` are AdamW's."""
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
-        self.muon = torch.optim.Muon(
+        self.muon = StackedMuon(
             _groups_of(parameters, hidden=True),
             config.learning_rate,
             weight_decay=config.weight_decay,

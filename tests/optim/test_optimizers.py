@@ -176,6 +176,27 @@ class TestMuon:
         cosine = torch.cosine_similarity(update.flatten(), (left @ right).flatten(), dim=0)
         assert cosine > 0.97  # Newton–Schulz in bfloat16 is not exact
 
+    def test_stacked_matrices_get_the_updates_of_single_ones(self):
+        """Several matrices of a shape, a transposed one, and shapes of their own; PyTorch's Muon steps one by one."""
+        shapes = [(8, 8), (8, 8), (12, 8), (8, 12), (3, 5)]
+        ours = [torch.nn.Parameter(torch.zeros(shape)) for shape in shapes]
+        theirs = [torch.nn.Parameter(torch.zeros(shape)) for shape in shapes]
+        optimizers = (
+            (build("muon", ours, hidden=True, learning_rate=0.1, weight_decay=0.1), ours),
+            (
+                torch.optim.Muon(
+                    theirs, lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
+                ),
+                theirs,
+            ),
+        )
+        for step in range(3):
+            for optimizer, matrices in optimizers:
+                update(optimizer, matrices, seed=step)
+        for matrix, expected in zip(ours, theirs, strict=True):
+            assert torch.allclose(matrix, expected, atol=1e-3)
+            assert matrix.abs().max() > 0.01
+
     def test_is_adamw_for_what_is_no_matrix_between_states(self):
         ours, theirs = parameters(2), parameters(2)
         settings = {"learning_rate": 0.01, "weight_decay": 0.1, "betas": [0.8, 0.9]}
