@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from polyglot.layers import autocast
 from polyglot.layers.linear import pad_rows, product, product_type
 
 SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}
@@ -204,7 +205,7 @@ def projected_cross_entropy(
     """
     states = _product_states(states)
     needs_gradient = torch.is_grad_enabled()
-    with torch.autocast(states.device.type, enabled=False):
+    with autocast.without_autocast(states.device.type):
         return ProjectedCrossEntropy.apply(
             states, weight, bias, targets.unsqueeze(1), None, smoothing, needs_gradient
         )
@@ -224,7 +225,7 @@ def projected_bag_cross_entropy(
     """
     states = _product_states(states)
     needs_gradient = torch.is_grad_enabled()
-    with torch.autocast(states.device.type, enabled=False):
+    with autocast.without_autocast(states.device.type):
         return ProjectedCrossEntropy.apply(
             states, weight, bias, targets, shares.float(), 0.0, needs_gradient
         )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from polyglot.layers import onednn
+from polyglot.layers import autocast, onednn
 from polyglot.layers.onednn import Activation
 
 FEW_ROWS = 256
@@ -53,12 +53,9 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 def product_type(tensor: Tensor) -> torch.dtype:
     """Type of products with a tensor: autocast's type if it applies, otherwise its own type."""
-    device = tensor.device.type
     if tensor.dtype not in AUTOCAST_TYPES:
         return tensor.dtype
-    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
-        return tensor.dtype
-    return torch.get_autocast_dtype(device)
+    return autocast.autocast_type(tensor.device.type) or tensor.dtype
 
 
 def pad_rows(rows: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Literal
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.setting_types import DropoutRate, LayerCount, Size
-from polyglot.layers import onednn
+from polyglot.layers import autocast, onednn
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
 from polyglot.layers.linear import PackedLinear, linear
@@ -105,14 +106,16 @@ def run_layer(recurrence: nn.LSTM | nn.GRU, inputs: Tensor) -> Tensor:
 def _supported_precision(inputs: Tensor) -> Iterator[Tensor]:
     """Yield the inputs in a type that fused recurrence can compute.
 
-    Under autocast on a CPU without bfloat16, oneDNN has no LSTM of a half precision and raises an
-    error. There the recurrence runs in float32.
+    Under autocast, the recurrence runs in float32 in two cases. On a CPU without bfloat16, oneDNN
+    has no LSTM of a half precision and raises an error. On CUDA, autocast would run cuDNN's LSTM
+    and GRU in float16 even if bfloat16 was asked for, and their gradients would not be scaled.
     """
-    is_half = inputs.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-    if not is_half or onednn.HAS_BFLOAT16:
+    device = inputs.device.type
+    is_half = autocast.autocast_type(device) is not None
+    if not is_half or (device == "cpu" and onednn.HAS_BFLOAT16):
         yield inputs
         return
-    with torch.autocast("cpu", enabled=False):
+    with autocast.without_autocast(device):
         yield inputs.float()
 
 
@@ -125,28 +128,47 @@ def repeat_initial_state(kind: str, initial: Tensor, layers: int) -> State:
 def run_recurrence(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
     """Run fused calls over all positions: inputs (N, T, E) -> outputs (N, T, D).
 
-    Layers run one by one, with the project's own dropout between them.
+    On a CPU, layers run one by one, with the project's own dropout between them. Elsewhere one
+    call computes all layers: cuDNN would copy the weights of a single layer at each call, because
+    it keeps those of all layers in one piece of memory.
     """
-    fused = torch.gru if isinstance(recurrence, nn.GRU) else torch.lstm
     dropout_rate = recurrence.dropout if recurrence.training else 0.0
+    if inputs.device.type != "cpu":
+        return _run_layers(recurrence, inputs, state, recurrence.all_weights, dropout_rate)
     for layer, weights in enumerate(recurrence.all_weights):
         if layer:
             inputs = dropout(inputs, dropout_rate)
-        with _supported_precision(inputs) as supported:
-            layer_state = tuple(part[layer : layer + 1].to(supported.dtype) for part in state)
-            outputs = fused(
-                supported,
-                layer_state if len(layer_state) == 2 else layer_state[0],
-                weights,
-                True,  # has biases
-                1,  # layers
-                0.0,  # dropout
-                recurrence.training,
-                False,  # bidirectional
-                True,  # batch first
-            )
-        inputs = outputs[0]
+        layer_state = tuple(part[layer : layer + 1] for part in state)
+        inputs = _run_layers(recurrence, inputs, layer_state, [weights], 0.0)
     return inputs
+
+
+def _run_layers(
+    recurrence: nn.LSTM | nn.GRU,
+    inputs: Tensor,
+    state: State,
+    weights: Sequence[Sequence[Tensor]],
+    dropout_rate: float,
+) -> Tensor:
+    """Run some layers of a recurrence in one fused call: inputs (N, T, E) -> outputs (N, T, D).
+
+    state: of these layers. weights: by layer.
+    """
+    fused = torch.gru if isinstance(recurrence, nn.GRU) else torch.lstm
+    with _supported_precision(inputs) as supported:
+        parts = tuple(part.to(supported.dtype) for part in state)
+        outputs = fused(
+            supported,
+            parts if len(parts) == 2 else parts[0],
+            list(chain.from_iterable(weights)),
+            True,  # has biases
+            len(weights),
+            dropout_rate,
+            recurrence.training,
+            False,  # bidirectional
+            True,  # batch first
+        )
+    return outputs[0]
 
 
 class RecurrentSteps:

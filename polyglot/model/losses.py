@@ -13,6 +13,7 @@ from torch import Tensor
 
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.core.setting_types import LossWeight
+from polyglot.layers import autocast
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
@@ -96,7 +97,7 @@ class BridgePenalty(Loss):
             return None
 
         # Autocast would round the product to half precision.
-        with torch.autocast(weights.device.type, enabled=False):
+        with autocast.without_autocast(weights.device.type):
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
         identity = torch.eye(weights.shape[1], device=weights.device)
         squares = (products - identity).square()
