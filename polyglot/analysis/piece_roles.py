@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.analysis.annotated_text import AnnotatedSentence, batches, display, load_sentences
@@ -17,7 +17,7 @@ from polyglot.model.options import apply_preceding, options_at
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import BOS
 
-ROLE_OPTIONS = ("roles", "state_roles")  # the first one is analysed if an encoder has both
+ROLE_OPTIONS = ("roles", "state_roles")  # the first one is analysed if a component has both
 CONTEXT_PIECES = 4  # on each side of a piece in an example
 
 
@@ -119,8 +119,21 @@ def _encoder_roles(
     for option in options_at(encoder.options, "embedding"):
         words = option(words, mask)
     states, _ = encoder.body.with_final_states(words, mask)
-    role_layer = encoder.options["state_roles"]
-    for option in options_at(encoder.options, "states"):
+    return _state_roles(encoder.options, states, words, mask)
+
+
+def _state_roles(
+    options: nn.ModuleDict,
+    states: Tensor,
+    words: Tensor | None,
+    mask: Tensor,
+) -> Tensor:
+    """Roles (B, S, R) of the states of a body (B, S, D), after the options before `state_roles`.
+
+    words: embedded words (B, S, E) of an encoder; None for a decoder.
+    """
+    role_layer = options["state_roles"]
+    for option in options_at(options, "states"):
         if option is role_layer:
             break
         states = option(states, words, mask)
@@ -139,8 +152,16 @@ def _decoder_roles(
     memory = _memory(run, translator, language, tokens, mask)
     tokens = functional.pad(tokens, (1, 0), value=BOS)
     mask = functional.pad(mask, (1, 0), value=True)
-    words = apply_preceding(decoder.options, "roles", decoder.embedding(tokens), mask, memory)
-    return decoder.options["roles"].assign_roles(words, mask)[:, 1:]
+    embedded = decoder.embedding(tokens)
+    if "roles" in decoder.options:
+        words = apply_preceding(decoder.options, "roles", embedded, mask, memory)
+        return decoder.options["roles"].assign_roles(words, mask)[:, 1:]
+
+    words = embedded
+    for option in options_at(decoder.options, "embedding"):
+        words = option(words, mask, memory)
+    states = decoder.body(words, mask, memory)
+    return _state_roles(decoder.options, states, None, mask)[:, 1:]
 
 
 def _memory(

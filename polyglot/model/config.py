@@ -29,11 +29,7 @@ class OptionsConfig(ComponentConfig):
 
     @model_validator(mode="after")
     def _validate_sides(self) -> OptionsConfig:
-        # Places of options: `embedding` (both sides), `states` of an encoder, `decoder`.
-        problems = [
-            *self._side_problems("encoder", wrong_place="decoder"),
-            *self._side_problems("decoder", wrong_place="states"),
-        ]
+        problems = [*self._side_problems("encoder"), *self._side_problems("decoder")]
         if problems:
             raise InvalidSettings(problems)
         return self
@@ -56,7 +52,7 @@ class OptionsConfig(ComponentConfig):
                     setting.reason,
                 )
 
-    def _side_problems(self, side: str, *, wrong_place: str) -> Iterator[Problem]:
+    def _side_problems(self, side: str) -> Iterator[Problem]:
         """Yield repeated options, and options that only the other side can have."""
         names = [option.type for option in getattr(self, side)]
         distinct = list(dict.fromkeys(names))
@@ -65,7 +61,7 @@ class OptionsConfig(ComponentConfig):
         if repeated:
             yield Problem((side,), f"{', '.join(repeated)} named twice; once is enough")
 
-        misplaced = [name for name in distinct if OPTIONS.get(name).place == wrong_place]
+        misplaced = [name for name in distinct if side not in OPTIONS.get(name).sides]
         if misplaced:
             article = "an" if side == "encoder" else "a"
             message = (

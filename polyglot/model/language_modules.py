@@ -188,7 +188,7 @@ class LanguageDecoder(nn.Module):
 
         states, inner = self.body.with_inner_states(words, target_mask, memory)
         for option in options_at(self.options, "states"):
-            states = option(states, words, target_mask)
+            states = option(states, None, target_mask)
         return states, inner
 
     def word_predictor(self, loss: str) -> nn.Module | None:
@@ -248,10 +248,9 @@ class LanguageDecoder(nn.Module):
             distinct_words = self.embedding(distinct_tokens)
             distinct_prepared = self.body.prepare_words(distinct_words, state.body)
             prepared_words = distinct_prepared.index_select(0, rows)
-            words = distinct_words.index_select(0, rows) if state.states_options else None
 
         states, body = self.body.step(prepared_words, state.body, memory)
-        states, states_options = self._step_states_options(states, words, state.states_options)
+        states, states_options = self._step_states_options(states, state.states_options)
         next_state = state._replace(body=body, options=options, states_options=states_options)
         return state.output(states), next_state
 
@@ -270,16 +269,12 @@ class LanguageDecoder(nn.Module):
     def _step_states_options(
         self,
         states: Tensor,
-        words: Tensor | None,
         option_states: tuple[Any, ...],
     ) -> tuple[Tensor, tuple[Any, ...]]:
-        """Apply the options at the states (N, D) of words (N, E), and return their next states.
-
-        words: None without such options.
-        """
+        """Apply the options to the body's states (N, D), and return their next states."""
         next_states = []
         for option, state in zip(options_at(self.options, "states"), option_states):
-            states, next_state = option.step(states, words, state)
+            states, next_state = option.step(states, state)
             next_states.append(next_state)
         return states, tuple(next_states)
 

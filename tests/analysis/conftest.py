@@ -17,10 +17,11 @@ from tests.builders.runs import train
 ENGLISH = "[{type: roles, roles: 4}, context_gate, {type: latent_graph, head_size: 8}]"
 GERMAN = "[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]"
 DECODERS = "[{type: roles, roles: 3, assignment: onehot}, {type: context_gate}]"
+FRENCH_DECODER = "[context_gate, {type: state_roles, roles: 3}]"
 OPTIONS = [
     f"model.options.encoder={GERMAN}",
     f"model.options.decoder={DECODERS}",
-    "model.languages={fr: {options: {encoder: []}}}",
+    f"model.languages={{fr: {{options: {{encoder: [], decoder: {FRENCH_DECODER}}}}}}}",
     f"model.languages.en.options={{encoder: {ENGLISH}}}",
     "languages=[en, de, fr]",
     "validation.bleu_pairs=[]",

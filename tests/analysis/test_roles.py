@@ -190,6 +190,32 @@ def test_a_decoder_reads_a_sentence_after_bos(run: Run, translator: Translator) 
     assert numpy.array_equal([piece.roles for piece in pieces], expected[0, 1:].numpy())
 
 
+def test_roles_of_decoder_states_are_those_of_the_model(
+    run: Run, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """French has a context gate at the embeddings and roles at the states of its decoder."""
+    pieces = assign_roles(run, translator, "fr", side="decoder", count=1)
+    ids = torch.tensor([pieces[0].sentence.ids])
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    target_ids = torch.tensor([[BOS, *pieces[0].sentence.ids]])
+    target_mask = torch.ones_like(target_ids, dtype=torch.bool)
+    decoder = translator.model.decoders["fr"]
+    option = decoder.options["state_roles"]
+    roles_of_calls = []
+    assign = option.assign_roles
+
+    def recorded_assign(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        roles_of_calls.append(assign(states, mask))
+        return roles_of_calls[-1]
+
+    monkeypatch.setattr(option, "assign_roles", recorded_assign)
+    with torch.inference_mode():
+        memory = translator.model.encode("fr", ids, mask)
+        decoder(target_ids, target_mask, memory)
+    expected = roles_of_calls[0][0, 1:].numpy()
+    assert numpy.allclose([piece.roles for piece in pieces], expected, atol=1e-6)
+
+
 def test_a_token_with_contexts_and_translations(run: Run, translator: Translator) -> None:
     token = assign_roles(run, translator, "de", side="encoder", count=4)[0].piece
     pairs = set(map(str, run.config.pairs))

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from polyglot.model.decoders import DECODERS
@@ -38,6 +39,8 @@ CONTEXT_SIZE = TINY["hidden_size"]
 PLACES = {name: OPTIONS.get(name).place for name in OPTIONS.names()}
 EMBEDDING_OPTIONS = [name for name, place in PLACES.items() if place == "embedding"]
 STATES_OPTIONS = [name for name, place in PLACES.items() if place == "states"]
+TARGET_STATES_OPTIONS = [name for name in STATES_OPTIONS if "decoder" in OPTIONS.get(name).sides]
+TARGET_OPTIONS = EMBEDDING_OPTIONS + TARGET_STATES_OPTIONS
 
 
 @pytest.fixture
@@ -48,9 +51,28 @@ def memory():
     return Memory(torch.randn(3, 4, STATES_SIZE), mask=mask, context=torch.randn(3, CONTEXT_SIZE))
 
 
+class TargetStates(nn.Module):
+    """An option at the states of a decoder, called like an option at its embeddings."""
+
+    def __init__(self, option):
+        super().__init__()
+        self.option = option
+        self.start = option.start
+        self.step = option.step
+        self.reorder = option.reorder
+
+    def forward(self, states, mask, memory):
+        return self.option(states, None, mask)
+
+
 def target_variants(name):
-    """Variants of an option between the embeddings and a decoder."""
-    return build_variants(OPTIONS, name, size=SIZE, memory_size=STATES_SIZE)
+    """Variants of an option of a decoder, which change vectors of size `SIZE`."""
+    if name in EMBEDDING_OPTIONS:
+        yield from build_variants(OPTIONS, name, size=SIZE, memory_size=STATES_SIZE)
+    else:
+        sizes = {"input_size": SIZE, "size": SIZE}
+        for option in build_variants(OPTIONS, name, **sizes, is_target=True):
+            yield TargetStates(option)
 
 
 def source_variants(name):
@@ -129,7 +151,7 @@ def test_model_without_options_has_no_buffers():
 
 
 @pytest.mark.usefixtures("combinations")
-@pytest.mark.parametrize("name", EMBEDDING_OPTIONS)
+@pytest.mark.parametrize("name", TARGET_OPTIONS)
 class TestDecoderOptions:
     def test_padding_does_not_change_the_outputs(self, name, memory):
         embedded, mask = random_sentences([5, 1, 3], SIZE)
@@ -218,6 +240,7 @@ ALTERNATIVE_SETTINGS = {
     ],
     "context_gate": [{"context": "network"}, {"context": "source"}],
     "latent_graph": [{"edges": "none"}, {"layers": 2}],
+    "state_roles": [{"context": "cnn", "width": 3}, {"target_context": "before_word"}],
 }
 """Settings with which an option computes something else."""
 
@@ -242,7 +265,9 @@ def pairs_of(options, components):
 ENCODER_PAIRS = []
 for place_options in (EMBEDDING_OPTIONS, STATES_OPTIONS):
     ENCODER_PAIRS += pairs_of(place_options, ENCODERS.names())
-DECODER_PAIRS = list(pairs_of(EMBEDDING_OPTIONS, DECODERS.names()))
+DECODER_PAIRS = []
+for place_options in (EMBEDDING_OPTIONS, TARGET_STATES_OPTIONS):
+    DECODER_PAIRS += pairs_of(place_options, DECODERS.names())
 
 
 @pytest.mark.parametrize(("name", "encoder"), ENCODER_PAIRS)

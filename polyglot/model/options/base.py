@@ -16,17 +16,20 @@ from polyglot.model.memory import Memory
 OPTIONS: Registry[Option] = Registry("option")
 
 Place = Literal["embedding", "states", "decoder"]
+Side = Literal["encoder", "decoder"]
 
 
 class Option(nn.Module):
     """Module that belongs to an encoder or a decoder, at the place that its class names.
 
     `embedding`: between the embeddings and the body of an encoder or a decoder.
-    `states`: after the body of an encoder.
+    `states`: after the body of an encoder, or between the body and the output layer of a decoder.
     `decoder`: beside the states of a decoder, which it does not change.
     """
 
     place: ClassVar[Place]
+    sides: ClassVar[Sequence[Side]]
+    """Components that can have the option."""
     decoder_settings: ClassVar[Sequence[str]] = ()
     """Settings that have an effect only in a decoder."""
     used_in_decoder_with: ClassVar[Mapping[str, tuple[str, tuple[Any, ...]]]] = {}
@@ -52,6 +55,7 @@ class EmbeddingOption(Option):
     """
 
     place = "embedding"
+    sides = ("encoder", "decoder")
 
     def __init__(self, config: ComponentConfig, *, size: int, memory_size: int | None) -> None:
         """size: E. memory_size: size of a memory row; None on the source side."""
@@ -82,16 +86,47 @@ class EmbeddingOption(Option):
 
 
 class StatesOption(Option):
-    """Change the states of an encoder."""
+    """Change the states of an encoder, or those of a decoder before its output layer.
+
+    Most options need the whole sentence, so by default only an encoder can have them. An option
+    that sets `sides` to both takes the argument `is_target` and has `start`, `step` and `reorder`.
+    In a decoder, a position does not depend on later positions.
+    """
 
     place = "states"
+    sides = ("encoder",)
 
-    def __init__(self, config: ComponentConfig, *, input_size: int, size: int) -> None:
-        """input_size: size E of the embedded words. size: size D of the body's states."""
+    def __init__(
+        self,
+        config: ComponentConfig,
+        *,
+        input_size: int,
+        size: int,
+        is_target: bool = False,
+    ) -> None:
+        """input_size: size E of the embedded words. size: size D of the body's states.
+
+        is_target: True in a decoder.
+        """
         super().__init__()
 
-    def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
-        """states (B, S, D), embedded (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
+    def forward(self, states: Tensor, embedded: Tensor | None, mask: Tensor) -> Tensor:
+        """states (B, S, D), embedded (B, S, E), mask (B, S) -> (B, S, D), 0 on padding
+
+        embedded: only in an encoder.
+        """
+        raise NotImplementedError
+
+    def start(self, memory: Memory) -> Any:
+        """Return the state before the first word, with one row for each sentence."""
+        raise NotImplementedError
+
+    def step(self, states: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """states (N, D) -> changed states (N, D) of the same position, and the next state"""
+        raise NotImplementedError
+
+    def reorder(self, state: Any, rows: Tensor) -> Any:
+        """Return a state whose new row n is the old row rows[n]; rows has shape (N',)."""
         raise NotImplementedError
 
 
@@ -99,6 +134,7 @@ class DecoderOption(Option):
     """Add losses that read the decoder states; the states and search stay the same."""
 
     place = "decoder"
+    sides = ("decoder",)
 
     def __init__(
         self,
@@ -128,7 +164,7 @@ def build_options(
 ) -> nn.ModuleDict:
     """Build the options of one component, by name.
 
-    sizes: for each place, the sizes that its options are built with.
+    sizes: for each place, the arguments that its options are built with.
     """
     options = nn.ModuleDict()
     for config in configs:

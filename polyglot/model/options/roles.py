@@ -244,9 +244,6 @@ class StateRoles(RoleLayer, StatesOption):
     ) -> None:
         RoleLayer.__init__(self, config, size=size, is_target=is_target)
 
-    def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, states: Tensor, embedded: Tensor | None, mask: Tensor) -> Tensor:
         changed = self.transform_words(states, self.assign_roles(states, mask))
         return changed * mask.unsqueeze(-1)
-
-    def step(self, states: Tensor, embedded: Tensor, state: Any) -> tuple[Tensor, Any]:
-        return RoleLayer.step(self, states, state)

@@ -75,14 +75,9 @@ VARIANTS = [setting_pairs, pytest.param(setting_combinations, marks=pytest.mark.
 
 def models_with_variants(name, variants):
     """Models with variants of an option, on both sides where both can have it."""
-    place = OPTIONS.get(name).place
     for settings in variants(OPTIONS, name):
         option = {**tiny_component(OPTIONS, name), **settings}
-        options = {}
-        if place != "decoder":
-            options["encoder"] = [option]
-        if place != "states":
-            options["decoder"] = [option]
+        options = {side: [option] for side in OPTIONS.get(name).sides}
         yield tiny_model(tiny_config(options=options))
 
 

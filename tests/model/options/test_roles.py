@@ -10,7 +10,7 @@ from polyglot.layers import role_mixture
 from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
 from polyglot.model.options import Roles, StateRoles
-from tests.builders.models import allclose
+from tests.builders.models import allclose, random_batch, tiny_config, tiny_model
 
 ROLES = 5
 SIZE = 8
@@ -323,3 +323,38 @@ def test_roles_on_states_are_the_same_layer_applied_to_the_states():
     changed = option(states, torch.zeros(2, 6, 3), mask)
     assert allclose(changed, words(states, mask) * mask.unsqueeze(-1))
     assert (changed[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("decoder", ["lstm", "rnnsearch", "transformer"])
+def test_roles_on_decoder_states_stand_before_the_output_layer(decoder):
+    settings = {"type": "state_roles", "roles": ROLES, "context_size": 6, "dropout": 0.0}
+    model = tiny_model(tiny_config(decoder=decoder, options={"decoder": [settings]})).eval()
+    batch = random_batch()
+    output = model(batch)
+    option = output.decoder.options["state_roles"]
+
+    words = output.decoder.embedding(batch.target_in)
+    states = output.decoder.body(words, batch.target_mask, output.memory)
+    config = Roles.Config(roles=ROLES, context_size=6, dropout=0.0)
+    target_layer = Roles(config, size=states.shape[2], memory_size=16).eval()
+    target_layer.load_state_dict(option.state_dict())
+    expected = target_layer(states, batch.target_mask) * batch.target_mask.unsqueeze(-1)
+    assert not allclose(expected, states * batch.target_mask.unsqueeze(-1), 1e-3)
+    assert allclose(output.states, expected)
+    assert allclose(
+        output.inner.states,
+        output.decoder.body.with_inner_states(words, batch.target_mask, output.memory)[1].states,
+    )
+
+
+def test_the_strict_reading_of_decoder_states_reads_only_earlier_states():
+    torch.manual_seed(0)
+    config = StateRoles.Config(roles=ROLES, context_size=6, target_context="before_word")
+    option = StateRoles(config, input_size=3, size=SIZE, is_target=True).eval()
+    states, mask = sentences(5)
+    roles = option.assign_roles(states, mask)
+    changed_states = states.clone()
+    changed_states[:, 2] += 1
+    changed_roles = option.assign_roles(changed_states, mask)
+    assert torch.equal(changed_roles[:, :3], roles[:, :3])
+    assert not allclose(changed_roles[:, 3], roles[:, 3])
