@@ -11,11 +11,16 @@ from typing import Any
 from polyglot.core import markdown
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_locks import output_lock
 from polyglot.core.markdown import escape
 from polyglot.core.stored_json import with_checksum
 from polyglot.runs.run import Run
 
 FORMAT = 1  # of page.json; to be increased if an older `polyglot report` cannot read it
+
+
+WORK = "writing an analysis there"
+"""Work of the process that holds the lock of a folder below `analysis/`."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,15 @@ class Page:
         """Write `page.json`, `page.md` and the figures to `analysis/NAME/` of the run.
 
         Replaces the files of an earlier analysis of the same name. Returns the folder. Raises
-        CheckpointError if it cannot be written.
+        CheckpointError if it cannot be written, or if another process writes there.
         """
         folder = run.path / "analysis" / self.name
-        clear_folder(folder, "page.*", "*.png")
+        with output_lock(folder, work=WORK):
+            self._write_files(folder)
+        return folder
 
+    def _write_files(self, folder: Path) -> None:
+        clear_folder(folder, "page.*", "*.png")
         files = {}
         for number, (title, picture) in enumerate(self.pictures.items(), start=1):
             files[title] = f"picture-{number}.png"
@@ -66,7 +75,6 @@ class Page:
         text = json.dumps(with_checksum(content), indent=1, ensure_ascii=False)
         replace_file(folder / "page.json", text)
         replace_file(folder / "page.md", self.markdown(files))
-        return folder
 
     def markdown(self, files: Mapping[str, str] = {}) -> str:
         """Return the page as Markdown. files: file names of the figures to show, by title."""
@@ -88,12 +96,11 @@ def _table_markdown(table: Table) -> str:
 
 
 def clear_folder(folder: Path, *patterns: str) -> None:
-    """Create the folder, or delete its files that match one of the patterns.
+    """Delete the files of an earlier analysis that match one of the patterns.
 
-    Raises CheckpointError if it cannot be written.
+    Raises CheckpointError if that fails.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for pattern in patterns:
             for path in folder.glob(pattern):
                 path.unlink()

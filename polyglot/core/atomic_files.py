@@ -8,8 +8,10 @@ another file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,17 +59,21 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Append to a file, or create it. Raises OSError, also if it is a symbolic link."""
+    """Append to a file, or create it. Raises OSError, also for a symbolic link or a FIFO."""
     with open_without_links(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
         file.write(content)
 
 
 def open_without_links(path: Path, flags: int) -> BinaryIO:
-    """Open a file for writing; a symbolic link with this name is an error (`ELOOP`).
+    """Open a regular file for writing.
 
-    flags: of `os.open`.
+    flags: of `os.open`. Raises OSError, also for a symbolic link, and for a FIFO or a device, which
+    may block a writer for ever.
     """
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(descriptor, "wb")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,3 +41,15 @@ def is_regular_file(path: Path) -> bool:
     Raises FileNotFoundError if there is nothing.
     """
     return stat.S_ISREG(path.stat().st_mode)
+
+
+def require_regular_file(path: Path) -> None:
+    """Raise OSError if there is nothing, or something else than a file or a link to one."""
+    if not is_regular_file(path):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def read_regular_file(path: Path) -> bytes:
+    """Read a file of a run. Raises OSError, also for a FIFO, a device or a folder."""
+    require_regular_file(path)
+    return path.read_bytes()

@@ -14,6 +14,7 @@ from safetensors.numpy import save
 from torch import Tensor
 
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_checks import require_regular_file
 
 UNIGRAM_WEIGHT = 1e-3
 """Weight of the unigram probability: it only orders words that no source word supports."""
@@ -177,6 +178,7 @@ class Shortlist:
 
 def _read_tensors(path: Path) -> tuple[dict[str, NDArray], dict[str, str]]:
     """Arrays and metadata of a safetensors file. Raises OSError and SafetensorError."""
+    require_regular_file(path)
     tensors = {}
     with safe_open(path, framework="numpy") as file:
         for name in file.keys():  # noqa: SIM118: it is no mapping

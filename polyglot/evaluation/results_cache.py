@@ -13,7 +13,8 @@ from typing import Any
 
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
-from polyglot.core.file_locks import folder_lock
+from polyglot.core.file_checks import read_regular_file
+from polyglot.core.file_locks import output_lock
 from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
 from polyglot.core.stored_matrix import STORED_CELL
 
@@ -33,11 +34,7 @@ def results_lock(folder: Path) -> Iterator[None]:
     Other folders of the run, such as those of other protocols, can be written meanwhile. Raises
     CheckpointError that names the other process, or if the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _write_error(folder, error) from None
-    with folder_lock(folder, work="writing an evaluation there"):
+    with output_lock(folder, work="writing an evaluation there"):
         yield
 
 
@@ -260,7 +257,7 @@ def _write_error(folder: Path, error: OSError) -> CheckpointError:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        text = path.read_bytes().decode()
+        text = read_regular_file(path).decode()
     except UnicodeDecodeError:
         raise ValueError(f"{path.parent.name}/{path.name} is not UTF-8") from None
     # Only \n ends a line; Unicode line separators are part of a sentence.

@@ -11,6 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from polyglot.core.atomic_files import replace_file
+from polyglot.core.file_locks import REPORT_LOCK_FILE, folder_lock
 from polyglot.core.version import VERSION
 from polyglot.report.files import RunFiles, language_tags
 from polyglot.report.section import Section, render
@@ -28,10 +29,11 @@ def write(
 
     sentences: language and text of sentences whose attention is shown, in place of test sentences.
     more: further sections, placed before the configuration.
-    Raises CheckpointError if the page cannot be written.
+    Raises CheckpointError if the page cannot be written, or if another process writes it.
     """
     path = run.path / "report.html"
-    replace_file(path, page(RunFiles(run, tuple(sentences)), more=more))
+    with folder_lock(run.path, work="writing the report of this run", name=REPORT_LOCK_FILE):
+        replace_file(path, page(RunFiles(run, tuple(sentences)), more=more))
     return path
 
 

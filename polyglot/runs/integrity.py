@@ -17,7 +17,7 @@ from polyglot.core.file_checks import (
     FileCheck,
     is_regular_file,
 )
-from polyglot.core.file_locks import LOCK_FILE
+from polyglot.core.file_locks import LOCK_FILES
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
@@ -230,7 +230,7 @@ def _check_origin(checkpoint: Checkpoint, run: Run | None) -> FileCheck:
 def _other_files(path: Path, checked: set[Path]) -> Iterator[FileCheck]:
     """Files without a checksum, and what a killed process left."""
     for file in sorted(path.rglob("*")):
-        if file in checked or file.is_dir() or file.name == LOCK_FILE:
+        if file in checked or file.is_dir() or file.name in LOCK_FILES:
             continue
         parts = file.relative_to(path).parts
         temporary = [part for part in parts if part.startswith(".")]

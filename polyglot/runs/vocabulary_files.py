@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_checks import read_regular_file
 from polyglot.core.stored_json import read_stored, with_checksum
 from polyglot.runs.manifest import Sha256
 
@@ -83,9 +84,10 @@ def check_vocabulary_file(path: Path) -> None:
     try:
         if path.stat().st_size > LARGEST_VOCABULARY:
             raise CheckpointError(f"{path}: has more than {LARGEST_VOCABULARY:,} bytes")
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = read_regular_file(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    sha256 = hashlib.sha256(content).hexdigest()
     if expected not in (None, sha256):
         raise CheckpointError(
             f"{path}: damaged: its SHA-256 is {sha256[:12]}…, and {CHECKSUMS_FILE} says "

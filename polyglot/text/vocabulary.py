@@ -16,6 +16,7 @@ from pydantic import Field
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.file_checks import read_regular_file
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
@@ -121,7 +122,7 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         """Load a vocabulary. Raises CheckpointError if the file is not one of this program."""
         try:
-            vocabulary = cls(path.read_bytes())
+            vocabulary = cls(read_regular_file(path))
             first_pieces = vocabulary.pieces([PAD, BOS, EOS, UNK])
         except OSError as error:
             raise CheckpointError(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
+from polyglot.core.file_checks import read_regular_file
 from polyglot.tasks.batch import SPECIAL_TOKENS, UNK
 from polyglot.text.vocabulary import Vocabulary
 
@@ -58,7 +59,7 @@ class WordList:
 def load_vocabulary(path: Path) -> Vocabulary | WordList:
     """Load a vocabulary of either kind. Raises CheckpointError if the file is neither."""
     try:
-        content = path.read_bytes()
+        content = read_regular_file(path)
     except OSError as error:
         raise CheckpointError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
     if not content.startswith(HEAD):

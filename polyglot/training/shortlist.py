@@ -6,6 +6,7 @@ from pathlib import Path
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.file_locks import output_lock
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
@@ -25,12 +26,27 @@ def write_shortlist(
     sentences: number of sentences to learn from, from the beginning of the training text.
     words_per_source: number of target words for each source word.
     Returns the file and the number of sentences that were used. Raises ConfigError for a
-    language that the run does not have, DataError if there is no text.
+    language that the run does not have, DataError if there is no text, CheckpointError if another
+    process writes a shortlist of the run.
     """
     for language in (pair.source, pair.target):
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
 
+    path = run.shortlist_file(pair)
+    with output_lock(path.parent, work="writing a shortlist there"):
+        shortlist, used = _learn(run, pair, sentences, words_per_source)
+        replace_file(path, shortlist.to_bytes())
+    return path, used
+
+
+def _learn(
+    run: Run,
+    pair: LanguagePair,
+    sentences: int,
+    words_per_source: int,
+) -> tuple[Shortlist, int]:
+    """Learn a shortlist; returns it, and the number of sentences that were used."""
     corpora = load_training_corpora(run.config)
     task = Task(pair)
     datasets = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [task])
@@ -39,8 +55,4 @@ def write_shortlist(
     target_vocabulary = run.vocabularies[pair.target]
     sizes = (len(source_vocabulary), len(target_vocabulary))
     shortlist = Shortlist.learn(sources, targets, sizes, words_per_source=words_per_source)
-
-    path = run.shortlist_file(pair)
-    path.parent.mkdir(exist_ok=True)
-    replace_file(path, shortlist.to_bytes())
-    return path, len(sources)
+    return shortlist, len(sources)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from polyglot.core.file_locks import LOCK_FILES
 from tests.builders.forked import PROGRAM, ForkedProgram
 
 TRANSLATE = ("translate", "runs/mine", "--from", "de", "--to", "fr")
@@ -19,7 +20,7 @@ def file_hashes(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file. The lock does not belong to the run."""
     hashes = {}
     for path in folder.rglob("*"):
-        if path.is_file() and path.name != ".lock":
+        if path.is_file() and path.name not in LOCK_FILES:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             hashes[str(path.relative_to(folder))] = digest
     return hashes

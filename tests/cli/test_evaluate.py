@@ -53,7 +53,6 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
 
     results = Path("runs/mine/evaluation/default")
     assert {path.name for path in results.iterdir()} == {
-        ".lock",
         "matrix.json",
         "matrix.csv",
         "matrix.md",
@@ -109,7 +108,7 @@ def test_evaluation_that_cannot_be_done(options, message, folder, polyglot):
 def test_results_that_cannot_be_written(folder, small_protocol, polyglot):
     Path("runs/mine/evaluation").write_text("in the way")
     message = polyglot.refuses("evaluate", "runs/mine", "--protocol", small_protocol)
-    assert "runs/mine/evaluation/small: the matrix cannot be written" in message
+    assert "runs/mine/evaluation/small: the folder cannot be written" in message
 
 
 def test_evaluation_of_a_folder_that_another_process_writes(folder, small_protocol, polyglot):

@@ -156,7 +156,6 @@ def test_one_process_trains_it_at_a_time(tmp_path):
 
 def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
-    (run.path / ".lock").unlink()
     (run.path / ".lock").mkdir()
     with (
         pytest.raises(CheckpointError, match="run: the folder cannot be written: Is a directory"),
@@ -442,7 +441,6 @@ def test_lock_does_not_follow_a_link(new_config, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
     run = Run.create(new_config)
-    (run.path / ".lock").unlink()
     (run.path / ".lock").symlink_to(precious)
     with pytest.raises(CheckpointError, match="cannot be written"), run.lock():
         pass

@@ -15,9 +15,10 @@ from polyglot.analysis.embeddings.analysis import Analysis, Correlations, ProbeR
 from polyglot.analysis.embeddings.head_attention import HeadAttention
 from polyglot.analysis.embeddings.retrieval import METRICS, RetrievalMatrix
 from polyglot.analysis.embeddings.sentence_map import SentenceMap
-from polyglot.analysis.page import clear_folder
+from polyglot.analysis.page import WORK, clear_folder
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import pluralize
+from polyglot.core.file_locks import output_lock
 from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.core.score_tables import RETRIEVAL_TITLES, format_number
 from polyglot.core.stored_json import with_checksum
@@ -35,8 +36,14 @@ HEAT_MAP_METRICS = ("p@1", "mrr")  # not the error: a darker cell means a better
 def save(analysis: Analysis, folder: Path) -> None:
     """Write `analysis.md`, `analysis.json`, figures, and for each representation a CSV file.
 
-    Replaces the files of an earlier analysis. Raises CheckpointError if they cannot be written.
+    Replaces the files of an earlier analysis. Raises CheckpointError if they cannot be written, or
+    if another process writes there.
     """
+    with output_lock(folder, work=WORK):
+        _write_files(analysis, folder)
+
+
+def _write_files(analysis: Analysis, folder: Path) -> None:
     clear_folder(folder, "analysis.*", "*.png", "retrieval.*.csv")
     for name, matrix in analysis.retrieval.items():
         replace_file(folder / f"retrieval.{name}.csv", matrix_csv(matrix))
