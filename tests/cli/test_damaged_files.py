@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,44 @@ def test_damage_is_refused_or_harmless(run_copy, intact, number, damage):
 @given(number=st.integers(0, 10_000), damage=damages())
 def test_much_damage_is_refused_or_harmless(run_copy, intact, number, damage):
     check_damage(run_copy, intact, number, damage)
+
+
+PIPES = [
+    "config.yaml",
+    "log.jsonl",
+    "settings.json",
+    "vocabulary/de.model",
+    "shortlists/de-en.safetensors",
+    "checkpoints/step-00000004/manifest.json",
+    "checkpoints/step-00000004/encoder.de.safetensors",
+    "evaluation/default/matrix.json",
+    "evaluation/default/hypotheses/de-en.txt",
+]
+
+
+def hangs(*_: object) -> None:
+    raise AssertionError("a reader waits for a writer of the named pipe")
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_named_pipe_in_place_of_a_file_blocks_nothing(name, run_copy, intact):
+    """A reader of a FIFO that nobody writes to would wait for ever."""
+    file = run_copy / name
+    content = file.read_bytes()
+    file.unlink()
+    os.mkfifo(file)
+    previous = signal.signal(signal.SIGALRM, hangs)
+    signal.alarm(20)
+    try:
+        results = observe(run_copy)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+        file.unlink()
+        file.write_bytes(content)
+    for stage, result in results.items():
+        if not isinstance(result, PolyglotError) and stage != "reported":
+            assert result == intact[stage], stage
 
 
 def retype(values: Any, draw: Callable[[int], int]) -> Any:

@@ -137,3 +137,14 @@ def test_append_creates_a_file_and_adds_to_it(tmp_path):
     atomic_files.append(path, b"one\n")
     atomic_files.append(path, b"two\n")
     assert path.read_bytes() == b"one\ntwo\n"
+
+
+def test_append_does_not_wait_for_the_reader_of_a_named_pipe(tmp_path):
+    os.mkfifo(tmp_path / "log.jsonl")
+    with pytest.raises(OSError):
+        atomic_files.append(tmp_path / "log.jsonl", b"one\n")
+
+    reader = os.open(tmp_path / "log.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(OSError, match="it is not a regular file"):
+        atomic_files.append(tmp_path / "log.jsonl", b"one\n")
+    os.close(reader)

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 
+from polyglot.core.file_locks import LOCK_FILES
 from polyglot.data import download
 from polyglot.data.download import DataSet, RemoteFile
 from tests.torture.trial import CORRECT, Finding, Outcome, Trial
@@ -170,9 +171,10 @@ def _temporary_links(run: Path, precious: Path, random: Random) -> None:
             link = path.with_name(name)
             if not os.path.lexists(link):
                 link.symlink_to(precious)
-    for lock in run.rglob(".lock"):
-        lock.unlink()
-    (run / ".lock").symlink_to(precious)
+    for name in LOCK_FILES:
+        for lock in run.rglob(name):
+            lock.unlink()
+        (run / name).symlink_to(precious)
 
 
 # Download servers ----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from polyglot.core.file_locks import LOCK_FILES
 from tests.builders.command_line import CONFIG, write_text
 from tests.builders.schema_keys import schema_keys
 from tests.torture.in_process import Call, call_program
@@ -109,7 +110,7 @@ def intact_contents(intact: Path) -> dict[str, bytes]:
     run = intact / "runs" / "mine"
     contents = {}
     for path in sorted(run.rglob("*")):
-        if path.is_file() and path.name != ".lock":
+        if path.is_file() and path.name not in LOCK_FILES:
             contents[str(path.relative_to(run))] = path.read_bytes()
     return contents
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from polyglot.core.file_locks import LOCK_FILES
 from tests.builders.command_line import CONFIG, write_text
 from tests.builders.forked import PROGRAM, ForkedProgram
 from tests.torture.trial import CORRECT, Finding, Outcome
@@ -132,7 +133,7 @@ def files_below(folder: Path) -> list[Path]:
     """Regular files below a folder, except locks, in a fixed order."""
     found = []
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.name != ".lock":
+        if path.is_file() and not path.is_symlink() and path.name not in LOCK_FILES:
             found.append(path)
     return found
 
