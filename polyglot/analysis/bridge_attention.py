@@ -62,7 +62,7 @@ def _head_weights(
     text: str,
 ) -> Panel:
     """Attention weights of one sentence, (K, S)."""
-    translator.check(language, translator.targets[0])
+    language = translator.resolve(language, translator.targets[0]).source
     (sentence,) = split_into_pieces(translator, [text], language)
     if not sentence.ids:
         raise DataError(f"heads: the sentence of {language} is empty")

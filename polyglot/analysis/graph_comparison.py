@@ -19,6 +19,7 @@ from polyglot.analysis.latent_graph import (
 )
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.language_codes import resolve_language
 from polyglot.core.score_tables import format_mean
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
@@ -51,10 +52,14 @@ def graph_comparison_page(
     values: dict[str, Any] = {}
     pictures = {}
     for name, loaded in runs.items():
-        chosen = language or _choose_language(name, loaded.translator, examples)
+        examples_of_run = _resolve_examples(loaded.translator, examples)
+        if language:
+            chosen = resolve_language(language, loaded.translator.sources)
+        else:
+            chosen = _choose_language(name, loaded.translator, examples_of_run)
         graphs = _graphs_of_text(name, loaded, chosen, count=count)
         statistics = graph_statistics(graphs)
-        example = _example(loaded.translator, chosen, graphs, examples)
+        example = _example(loaded.translator, chosen, graphs, examples_of_run)
         rows.append(_row(name, chosen, statistics))
         values[name] = {"language": chosen, **statistics}
         pictures[f"{name}: {example.sentence.text}"] = heads_png(example, title=name)
@@ -67,6 +72,11 @@ def graph_comparison_page(
     )
     table = Table("Distance and entropy", head, rows, note=note)
     return Page("graphs", "Latent graphs of several runs", [table], values, pictures)
+
+
+def _resolve_examples(translator: Translator, examples: Examples) -> Examples:
+    """Return the examples with the languages as the run spells them."""
+    return [(resolve_language(language, translator.sources), text) for language, text in examples]
 
 
 def _choose_language(name: str, translator: Translator, examples: Examples) -> str:

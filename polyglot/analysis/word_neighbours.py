@@ -271,7 +271,7 @@ def _gate(
             f"the encoder of {language} reads only {language}"
         )
     target = language if side == "decoder" else translator.targets[0]
-    translator.check(context_language, target)
+    context_language = translator.resolve(context_language, target).source
 
     (sentence,) = split_into_pieces(translator, [text], context_language)
     if side == "encoder" and piece not in sentence.ids:

@@ -47,7 +47,7 @@ def words_page(
     beam: instead of the run's. Raises ConfigError if the run has no such direction, DataError
     if there is no text for it.
     """
-    translator.check(pair.source, pair.target)
+    pair = translator.resolve(pair.source, pair.target)
     sources, references = held_out(run, pair, count)
     selectors = _selectors(run, translator, pair)
     vocabulary_size = len(translator.vocabularies[pair.target])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -14,6 +14,7 @@ from polyglot.cli.app import command, logger, screen
 from polyglot.cli.parameters import Checkpoint, Device, choice, parse_sentences
 from polyglot.cli.progress import described_progress
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.language_codes import resolve_language
 
 if TYPE_CHECKING:
     from polyglot.analysis.embeddings.analysis import Analysis
@@ -148,6 +149,16 @@ class PageOptions:
     """language and text"""
     count: int
 
+    def resolve_languages(self, languages: Sequence[str]) -> PageOptions:
+        """Return the options with the languages as a run spells them."""
+        examples = [(resolve_language(code, languages), text) for code, text in self.examples]
+        return replace(
+            self,
+            language=self.language and resolve_language(self.language, languages),
+            into=self.into and resolve_language(self.into, languages),
+            examples=examples,
+        )
+
 
 @command(
     "polyglot analyse runs/phrasebook",
@@ -269,7 +280,9 @@ def _analyse_run(
         page = _compare_graphs(request.runs, options, checkpoint=checkpoint, device=device)
     else:
         translator = Translator.load(run, checkpoint=checkpoint, device=device)
-        page = _build_page(run, translator, request, options)
+        page = _build_page(
+            run, translator, request, options.resolve_languages(run.config.languages)
+        )
     place = page.save(run)
     screen.print(FoldedMarkdown(page.markdown()))
     pictures = ", pictures" if page.pictures else ""

@@ -103,6 +103,7 @@ def embed(
     place = str(file or "standard input")
     total, blocks = read_lines(file)
     if language:
+        [language] = encoder.resolve_languages([language])
         chunks = chunks_in_language(blocks, language)
     else:
         chunks = chunks_from_columns(

@@ -436,12 +436,14 @@ def shortlist(
     `translate --select-by shortlist` uses the result.
     """
     from polyglot.runs.run import Run
-    from polyglot.tasks.pairs import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair, resolve_pair
     from polyglot.training.shortlist import write_shortlist
 
+    opened = Run.open(run)
+    languages = opened.config.languages
     path, count = write_shortlist(
-        Run.open(run),
-        LanguagePair.parse(pair),
+        opened,
+        resolve_pair(LanguagePair.parse(pair), sources=languages, targets=languages),
         sentences=sentences,
         words_per_source=best,
     )

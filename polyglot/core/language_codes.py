@@ -17,7 +17,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-from polyglot.core.errors import abbreviate, unknown_name
+from polyglot.core.errors import ConfigError, abbreviate
 
 SCRIPT_NAMES = {
     "arabic": "Arab",
@@ -114,17 +114,6 @@ def normal_form(name: str) -> str:
     return parse_language(name).normal_form
 
 
-def unknown_language(kind: str, name: str, known_names: Collection[str]) -> str:
-    """Message for a language that is not known; suggests another spelling of the same language.
-
-    kind: what the language does not have, such as `encoder`.
-    """
-    language = find_language(name, list(known_names))
-    if language is not None:
-        return f"no {kind} named {name!r}. This language is {language!r} here"
-    return unknown_name(kind, name, known_names)
-
-
 def is_same_language(first: str, second: str) -> bool:
     """True for two spellings of one language.
 
@@ -150,22 +139,46 @@ def repeated_languages(names: Sequence[str]) -> Iterator[tuple[str, str]]:
                 yield first, second
 
 
-def find_language(name: str, languages: Sequence[str]) -> str | None:
-    """Return the language that a code means among those of a run; None if there is none.
+def find_language(name: str, languages: Collection[str]) -> str | None:
+    """Return the language that a code means among those of a run; None if none or several."""
+    matches = _matching_languages(name, languages)
+    if len(matches) != 1:
+        return None
+    return matches[0]
 
-    This is the same name, else another spelling of the language, else the only variant of the
-    language, such as `en_GB` for `en`.
+
+def resolve_language(name: str, languages: Collection[str]) -> str:
+    """Return the language of a run that a code means; the code itself if the run has none.
+
+    Raises ConfigError if the code may mean several languages of the run.
+    """
+    matches = _matching_languages(name, languages)
+    if len(matches) > 1:
+        names = " or ".join(map(repr, matches))
+        raise ConfigError(f"language {name!r}: may mean {names}; name one of them")
+    return matches[0] if matches else name
+
+
+def _matching_languages(name: str, languages: Collection[str]) -> list[str]:
+    """Return the same name, else other spellings of the language, else its variants.
+
+    A variant is `en_GB` for `en`.
     """
     if name in languages:
-        return name
-    for language in languages:
-        if is_same_language(name, language):
-            return language
+        return [name]
+    spellings = [language for language in languages if is_same_language(name, language)]
+    if spellings:
+        return spellings
+
     wanted = parse_language(name)
-    variants = [other for other in languages if parse_language(other).language == wanted.language]
-    if wanted.normal_form == wanted.language and len(variants) == 1:
-        return variants[0]
-    return None
+    if wanted.normal_form != wanted.language:
+        return []
+    return [language for language in languages if _is_variant(language, wanted.language)]
+
+
+def _is_variant(name: str, language: str) -> bool:
+    """True for a code with this language subtag, such as `en_GB` of `en`."""
+    return parse_language(name).language == language
 
 
 @cache

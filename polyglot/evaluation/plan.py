@@ -95,7 +95,8 @@ def plan_evaluation(
     test corpora, and for wrong search settings.
     """
     pairs = protocol.select_pairs(translator, run.config.languages, run.config.pairs)
-    protocol.check_pivot(translator)
+    pivot = protocol.pivot_of(translator)
+    protocol = protocol.model_copy(update={"pivot": pivot})
     if test_set is None:
         test_set = next(iter(protocol.corpora))
     corpora = protocol.corpora[test_set] or run.config.data.test
@@ -108,7 +109,7 @@ def plan_evaluation(
     return EvaluationPlan(
         protocol=protocol,
         pairs=pairs,
-        pivot=protocol.pivot,
+        pivot=pivot,
         test_set=test_set,
         corpora=corpora,
         sentences=protocol.sentences,

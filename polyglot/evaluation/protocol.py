@@ -13,7 +13,7 @@ from polyglot.config.loading import check_settings
 from polyglot.config.schema import CorpusList
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, unknown_name
-from polyglot.core.language_codes import is_same_language
+from polyglot.core.language_codes import is_same_language, resolve_language
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.score_tables import METRIC_TITLES, PAPER_MEASURES
 from polyglot.core.yaml import read_yaml
@@ -237,17 +237,20 @@ class Protocol(ComponentConfig):
             languages = sorted(sources & targets)
         return [LanguagePair(language, language) for language in languages]
 
-    def check_pivot(self, translator: Translator | Directions) -> None:
-        """Raise ConfigError for a pivot that the run cannot use as source and as target."""
+    def pivot_of(self, translator: Translator | Directions) -> str | None:
+        """Return the pivot as the run spells it; None without a pivot.
+
+        Raises ConfigError for a pivot that the run cannot use as source and as target.
+        """
         if self.pivot is None:
-            return
-        into_pivot = (translator.sources[0], self.pivot)
-        from_pivot = (self.pivot, translator.targets[0])
-        for source, target in (into_pivot, from_pivot):
-            try:
-                translator.check(source, target)
-            except ConfigError as error:
-                raise ConfigError(f"pivot: {error}") from None
+            return None
+        try:
+            pivot = resolve_language(self.pivot, translator.sources)
+            translator.resolve(translator.sources[0], pivot)
+            translator.resolve(pivot, translator.targets[0])
+        except ConfigError as error:
+            raise ConfigError(f"pivot: {error}") from None
+        return pivot
 
 
 def _check_names(names: list[str], kind: str, valid_names: Mapping[str, Any]) -> list[str]:
@@ -275,7 +278,7 @@ def _match_pattern(
     try:
         if "*" not in pattern:
             pair = LanguagePair.parse(pattern)
-            translator.check(pair.source, pair.target)
+            translator.resolve(pair.source, pair.target)
         return match_pairs([pattern], languages)
     except ConfigError as error:
         raise ConfigError(f"pairs: {error}") from None

@@ -113,7 +113,7 @@ def check_test_text(
     directions = Directions.of(config.pairs)
     try:
         pairs = protocol.select_pairs(directions, config.languages, config.pairs)
-        protocol.check_pivot(directions)
+        protocol.pivot_of(directions)
     except ConfigError as error:
         raise ConfigError(f"{where}: {run.name}: protocol.{error}") from None
 

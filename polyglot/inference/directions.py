@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from polyglot.core.errors import ConfigError
-from polyglot.core.language_codes import unknown_language
-from polyglot.tasks.pairs import LanguagePair
+from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.tasks.pairs import LanguagePair, resolve_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +24,29 @@ class Directions:
         targets = dict.fromkeys(pair.target for pair in pairs)
         return cls(list(sources), list(targets))
 
-    def check(self, source: str, target: str) -> None:
-        """Raise ConfigError if the direction has no encoder or no decoder."""
-        check_direction(source, target, sources=self.sources, targets=self.targets)
+    def resolve(self, source: str, target: str) -> LanguagePair:
+        """Return the direction as the configuration spells its languages.
+
+        Raises the errors of `resolve_direction`.
+        """
+        return resolve_direction(source, target, sources=self.sources, targets=self.targets)
 
 
-def check_direction(
+def resolve_direction(
     source: str,
     target: str,
     *,
     sources: Collection[str],
     targets: Collection[str],
-) -> None:
-    """Raise ConfigError if the source language has no encoder or the target no decoder."""
-    if source not in sources:
-        raise ConfigError(f"source language: {unknown_language('encoder', source, sources)}")
-    if target not in targets:
-        raise ConfigError(f"target language: {unknown_language('decoder', target, targets)}")
+) -> LanguagePair:
+    """Return the direction as the model spells its languages, such as `deu_Latn` for `de`.
+
+    Raises ConfigError if the source has no encoder or the target no decoder, and for a spelling
+    that may mean several languages.
+    """
+    pair = resolve_pair(LanguagePair(source, target), sources=sources, targets=targets)
+    if pair.source not in sources:
+        raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
+    if pair.target not in targets:
+        raise ConfigError(f"target language: {unknown_name('decoder', target, targets)}")
+    return pair

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from polyglot.core.errors import ConfigError, DataError, unknown_name
+from polyglot.core.language_codes import resolve_language
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
-from polyglot.inference.directions import check_direction
+from polyglot.inference.directions import resolve_direction
 from polyglot.inference.generation import best_texts, generate_translations, search_hypotheses
 from polyglot.inference.origin import describe_directions, describe_origin
 from polyglot.inference.sentence_splitting import (
@@ -74,7 +75,7 @@ class EnsembleTranslator:
                 )
         result = cls(members, average=average)
         if target is not None or not result.targets:
-            result.check(sources, target or members[0].targets[0])
+            result.resolve(sources, target or members[0].targets[0])
         return result
 
     def __repr__(self) -> str:
@@ -175,8 +176,7 @@ class EnsembleTranslator:
 
         split_sentences: split each string into sentences, and join their best translations.
         """
-        by_language = _by_language(sentences, source)
-        self.check(list(by_language), target)
+        by_language, target = self._resolve_input(_by_language(sentences, source), target)
         config = self.members[0].search_config_with(search_settings)
 
         def translate(lines_by_language: Mapping[str, Iterable[str]]) -> list[list[Translation]]:
@@ -239,25 +239,50 @@ class EnsembleTranslator:
         sentences = sources[0].sentences
         return list(self.members[0].to_translations(hypotheses, sentences, target))
 
-    def check(self, source: str | Sequence[str] | None, target: str) -> None:
-        """Raise ConfigError if the members cannot translate these sources together.
+    def _resolve_input(
+        self,
+        sentences: Mapping[str, Iterable[str]],
+        target: str,
+    ) -> tuple[dict[str, Iterable[str]], str]:
+        """Return sentences by language and the target as the members spell these languages.
+
+        Raises ConfigError for two spellings of one language, and the errors of `resolve`.
+        """
+        pairs = self.resolve(list(sentences), target)
+        by_language = {}
+        for pair, lines in zip(pairs, sentences.values()):
+            by_language[pair.source] = lines
+        if len(by_language) < len(sentences):
+            raise ConfigError(f"source: {' and '.join(sentences)} name a language twice")
+        return by_language, pairs[0].target
+
+    def resolve(
+        self,
+        source: str | Sequence[str] | None,
+        target: str,
+    ) -> list[LanguagePair]:
+        """Return the direction from each source as the members spell its languages.
 
         Each member reads at least one source, each source is read by a member, and all members
-        have the same target vocabulary.
+        have the same target vocabulary; else ConfigError.
         """
         sources = [source] if isinstance(source, str) else list(source or ())
         readable: dict[str, None] = {}
         for member in self.members:
             readable |= dict.fromkeys(member.sources)
+        pairs = []
         for language in sources:
-            check_direction(
+            pair = resolve_direction(
                 language,
                 target,
                 sources=list(readable),
                 targets=self.members[0].targets,
             )
+            pairs.append(pair)
+        sources = [pair.source for pair in pairs]
         for member in self.members:
             self._check_member(member, sources, target)
+        return pairs
 
     def _check_member(self, member: Translator, sources: Sequence[str], target: str) -> None:
         name = _run_name(member)
@@ -266,7 +291,10 @@ class EnsembleTranslator:
                 f"{name}: has encoders of {', '.join(member.sources)}, "
                 f"but none of {', '.join(sources)}"
             )
-        check_direction(member.sources[0], target, sources=member.sources, targets=member.targets)
+        pair = resolve_direction(
+            member.sources[0], target, sources=member.sources, targets=member.targets
+        )
+        target = pair.target
         first = self.members[0]
         if not _same_vocabulary(first, member, target):
             raise ConfigError(
@@ -297,7 +325,8 @@ def _by_language(sentences: Sentences, source: str | None) -> dict[str, Iterable
 def _readable_pairs(run: Run, sources: Sequence[str], target: str) -> list[LanguagePair]:
     """Return the directions from those sources that the run trained, or from the first source."""
     trained = {pair.source for pair in run.config.pairs}
-    readable = [source for source in sources if source in trained]
+    names = [resolve_language(source, trained) for source in sources]
+    readable = [name for name in names if name in trained]
     return [LanguagePair(source, target) for source in readable or sources[:1]]
 
 

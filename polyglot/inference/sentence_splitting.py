@@ -15,7 +15,12 @@ from itertools import islice
 from typing import Protocol
 
 from polyglot.core.errors import ConfigError, pluralize
-from polyglot.core.language_codes import CHINESE_SCRIPTS, JAPANESE_SCRIPTS, parse_language
+from polyglot.core.language_codes import (
+    CHINESE_SCRIPTS,
+    JAPANESE_SCRIPTS,
+    parse_language,
+    resolve_language,
+)
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference.types import Translation
 
@@ -121,7 +126,10 @@ class SentenceSplitter:
     @classmethod
     def for_models(cls, members: Sequence[SplittingModel], language: str) -> SentenceSplitter:
         """Return the splitter for the members of an ensemble, or for one model."""
-        readers = [member for member in members if language in member.sources]
+        readers = []
+        for member in members:
+            if resolve_language(language, member.sources) in member.sources:
+                readers.append(member)
 
         def count_tokens(text: str) -> int:
             counts = []

@@ -13,10 +13,11 @@ import torch
 
 from polyglot.config.loading import check_settings
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.language_codes import resolve_language
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.inference.devices import select_device
-from polyglot.inference.directions import Directions, check_direction
+from polyglot.inference.directions import Directions, resolve_direction
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
 from polyglot.inference.generation import (
@@ -89,8 +90,7 @@ class Translator(SentenceEncoder):
         trained_pairs = run.config.pairs
         if pairs is not None:
             directions = Directions.of(trained_pairs)
-            for pair in pairs:
-                directions.check(pair.source, pair.target)
+            pairs = [directions.resolve(pair.source, pair.target) for pair in pairs]
         device = select_device(device)
 
         chosen = run.choose_checkpoints(checkpoint)
@@ -149,9 +149,12 @@ class Translator(SentenceEncoder):
         """Models that write each translation together: only this one."""
         return [self]
 
-    def check(self, source: str, target: str) -> None:
-        """Raise ConfigError if the source has no encoder or the target no decoder."""
-        check_direction(source, target, sources=self.sources, targets=self.targets)
+    def resolve(self, source: str, target: str) -> LanguagePair:
+        """Return the direction as the run spells its languages.
+
+        Raises the errors of `resolve_direction`.
+        """
+        return resolve_direction(source, target, sources=self.sources, targets=self.targets)
 
     def search_config_with(self, settings: Mapping[str, Any]) -> SearchConfig:
         """Return the run's search settings with changes. Raises ConfigError for invalid ones."""
@@ -208,19 +211,19 @@ class Translator(SentenceEncoder):
         split_sentences: split each string into sentences, and join their best translations.
         Raises CheckpointError if the parameters give NaN or infinite scores.
         """
-        self.check(source, target)
+        pair = self.resolve(source, target)
         config = self.search_config_with(search_settings)
 
         def translate(lines: Iterable[str]) -> list[list[Translation]]:
-            inputs = self.model_inputs(lines, source)
-            return generate_translations(inputs, target, config, batch_size=batch_size)
+            inputs = self.model_inputs(lines, pair.source)
+            return generate_translations(inputs, pair.target, config, batch_size=batch_size)
 
         if not split_sentences:
             return translate(sentences)
         check_one_best(config)
         lines = check_sentences(sentences, source)
-        splitter = SentenceSplitter.for_models(self.members, source)
-        return translate_split(lines, splitter, translate, target=target)
+        splitter = SentenceSplitter.for_models(self.members, pair.source)
+        return translate_split(lines, splitter, translate, target=pair.target)
 
     def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
         """Return the input of `generate_translations`. Raises DataError for invalid text."""
@@ -321,7 +324,7 @@ class Translator(SentenceEncoder):
 
         Raises CheckpointError if the parameters give NaN or infinite scores.
         """
-        self.check(source, target)
+        pair = self.resolve(source, target)
         source_lines = check_sentences(sources, source)
         target_lines = check_sentences(targets, target)
         if len(source_lines) != len(target_lines):
@@ -332,13 +335,13 @@ class Translator(SentenceEncoder):
         source_texts, target_texts = self._preprocess_pairs(
             source_lines,
             target_lines,
-            source=source,
-            target=target,
+            source=pair.source,
+            target=pair.target,
         )
-        source_pieces = self.vocabularies[source].encode(source_texts)
-        target_pieces = self.vocabularies[target].encode(target_texts)
+        source_pieces = self.vocabularies[pair.source].encode(source_texts)
+        target_pieces = self.vocabularies[pair.target].encode(target_texts)
 
-        task = Task(LanguagePair(source, target))
+        task = Task(pair)
         scores = [0.0] * len(source_pieces)
         for rows in search_batches(target_pieces, size=MAX_HYPOTHESES // 8, keep_empty=True):
             batch = Batch.from_sentences(
@@ -349,7 +352,7 @@ class Translator(SentenceEncoder):
             for row, score in zip(rows, self._score_batch(batch)):
                 scores[row] = score
         if not all(map(math.isfinite, scores)):
-            raise CheckpointError(self.not_finite(f"scores of {source}-{target}"))
+            raise CheckpointError(self.not_finite(f"scores of {pair}"))
         return scores
 
     @torch.inference_mode()
@@ -406,6 +409,7 @@ class Translator(SentenceEncoder):
 
         Raises DataError for invalid text.
         """
+        language = resolve_language(language, self.normalisers)
         return [list(sentence.pieces) for sentence in self.sentences(sentences, language)]
 
     def sentences(self, lines: Iterable[str], language: str) -> list[SourceSentence]:

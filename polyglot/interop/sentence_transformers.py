@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import ConfigError
+from polyglot.core.language_codes import resolve_language
 from polyglot.inference.embeddings.pooling import layer_rows, pool
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import pad
@@ -61,13 +62,12 @@ class RunModule(InputModule):
         """
         super().__init__()
         self.run = str(run)
-        self.language = language
         self.pooling = pooling
         self.layer = layer
         self.checkpoint = checkpoint
         # sentence-transformers moves the model to another device later.
         self.translator = Translator.load(run, checkpoint=checkpoint, device="cpu")
-        self.translator.check_languages([language])
+        [self.language] = self.translator.resolve_languages([language])
         self.model = self.translator.model
         self.size = self.translator.vector_size(layer=layer, pooling=pooling)
 
@@ -99,15 +99,18 @@ class RunModule(InputModule):
         Other text is in the module's language, with its tag. Warns of a tag that looks like another
         language.
         """
+        sources = self.translator.sources
         tag = TAG.match(text)
-        if tag and tag[1] in self.translator.sources:
-            return tag[1], text[tag.end() :]
+        if tag:
+            language = resolve_language(tag[1], sources)
+            if language in sources:
+                return language, text[tag.end() :]
         unknown_tag = LANGUAGE_LIKE_TAG.match(text)
         if unknown_tag:
-            sources = ", ".join(self.translator.sources)
+            listed = ", ".join(sources)
             warnings.warn(
                 f"the tag {unknown_tag[0]} is no language with an encoder in {self.run} "
-                f"({sources}): the sentence is encoded as text in {self.language}",
+                f"({listed}): the sentence is encoded as text in {self.language}",
                 stacklevel=2,
             )
         return self.language, text

@@ -11,7 +11,7 @@ from polyglot.config.loading import configure
 from polyglot.config.overrides import override_key
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, unknown_name
-from polyglot.core.language_codes import is_same_language
+from polyglot.core.language_codes import is_same_language, resolve_language
 from polyglot.data.corpora import Corpora
 from polyglot.runs.language_data import LanguageData, LanguageText
 from polyglot.runs.run import Run
@@ -40,6 +40,7 @@ def config_with_language(
     Raises ConfigError with every problem.
     """
     before = run.config
+    partners = [resolve_language(partner, before.languages) for partner in partners]
     _check_arguments(run, language, partners=partners, free=free)
     values = before.model_dump()
     trained_partners = list(partners) or before.languages

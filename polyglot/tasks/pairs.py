@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from polyglot.core.errors import ConfigError
-from polyglot.core.language_codes import find_language
+from polyglot.core.language_codes import resolve_language
 
 LANGUAGE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -75,7 +75,11 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
                 f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
             )
             continue
-        pairs = _matches_of(pattern, languages)
+        try:
+            pairs = _matches_of(pattern, languages)
+        except ConfigError as error:
+            problems.append(f"{pattern!r}: {error}")
+            continue
         if not pairs:
             problems.append(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")
         matches.update(dict.fromkeys(pairs))
@@ -99,11 +103,26 @@ def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
     return pairs
 
 
+def resolve_pair(
+    pair: LanguagePair,
+    *,
+    sources: Collection[str],
+    targets: Collection[str],
+) -> LanguagePair:
+    """Return the pair with the languages as a run spells them, such as `deu_Latn` for `de`.
+
+    A language that the run does not have stays. Raises ConfigError for an ambiguous spelling.
+    """
+    source = resolve_language(pair.source, sources)
+    target = resolve_language(pair.target, targets)
+    return LanguagePair(source, target)
+
+
 def _spelling_in_run(name: str, languages: Sequence[str]) -> str:
     """Return the language of the run that a name without wildcards means."""
     if not LANGUAGE_CODE.fullmatch(name):
         return name
-    return find_language(name, languages) or name
+    return resolve_language(name, languages)
 
 
 def pair_kind(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:

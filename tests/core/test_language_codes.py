@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polyglot.core.errors import ConfigError
 from polyglot.core.language_codes import (
     describe_unknown,
     find_code,
@@ -15,7 +16,7 @@ from polyglot.core.language_codes import (
     normal_form,
     parse_language,
     repeated_languages,
-    unknown_language,
+    resolve_language,
 )
 
 SPELLINGS = {
@@ -184,8 +185,30 @@ def test_every_name_can_be_interpreted(name):
     describe_unknown([name])
 
 
-def test_another_spelling_of_a_known_language_is_suggested():
-    known = ["eng_Latn", "zh_Hant"]
-    message = unknown_language("encoder", "en", known)
-    assert message == "no encoder named 'en'. This language is 'eng_Latn' here"
-    assert "Known: eng_Latn, zh_Hant" in unknown_language("encoder", "fr", known)
+@pytest.mark.parametrize(
+    ("name", "languages", "expected"),
+    [
+        ("en", ["eng_Latn", "zh_Hant"], "eng_Latn"),
+        ("ENG", ["en", "de"], "en"),
+        ("sr", ["sr_Latn", "srp_Cyrl"], "srp_Cyrl"),
+        ("en", ["en_GB", "de"], "en_GB"),
+        ("fr", ["eng_Latn", "zh_Hant"], "fr"),
+        ("l1", ["l1", "L1"], "l1"),
+    ],
+)
+def test_a_spelling_is_resolved_to_the_name_of_the_run(name, languages, expected):
+    assert resolve_language(name, languages) == expected
+    assert resolve_language(name, dict.fromkeys(languages)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [("en", ["en_GB", "en_AU"]), ("kjh", ["kjh_Latn", "kjh_Cyrl"])],
+)
+def test_an_ambiguous_spelling_is_refused_with_all_names(name, languages):
+    with pytest.raises(ConfigError) as error:
+        resolve_language(name, languages)
+    first, second = languages
+    assert str(error.value) == (
+        f"language {name!r}: may mean {first!r} or {second!r}; name one of them"
+    )

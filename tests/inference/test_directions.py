@@ -16,7 +16,11 @@ def test_directions_have_the_languages_of_all_pairs_once_and_in_order():
 
 
 def test_an_untrained_direction_with_both_components_is_allowed():
-    DIRECTIONS.check("en", "en")
+    assert DIRECTIONS.resolve("en", "en") == LanguagePair("en", "en")
+
+
+def test_a_direction_may_have_other_spellings():
+    assert DIRECTIONS.resolve("deu_Latn", "FRA") == LanguagePair("de", "fr")
 
 
 @pytest.mark.parametrize(
@@ -28,5 +32,5 @@ def test_an_untrained_direction_with_both_components_is_allowed():
 )
 def test_a_missing_component_is_an_error(source, target, message):
     with pytest.raises(ConfigError) as error:
-        DIRECTIONS.check(source, target)
+        DIRECTIONS.resolve(source, target)
     assert str(error.value) == message

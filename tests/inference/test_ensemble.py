@@ -58,6 +58,19 @@ def text(language, count=10):
     return sample_sentences(language, seed=7, lines=count)
 
 
+def test_other_spellings_of_the_languages_give_the_same_results(runs):
+    ensemble = EnsembleTranslator.load(runs[:2])
+    sentences = {"de": text("de", 3), "fr": text("fr", 3)}
+    expected = ensemble.translate(sentences, target="en")
+    spellings = {"deu_Latn": text("de", 3), "fra": text("fr", 3)}
+    assert ensemble.translate(spellings, target="eng") == expected
+    loaded = EnsembleTranslator.load(runs[:2], sources=["deu", "FR"], target="eng")
+    assert loaded.translate(spellings, target="eng") == expected
+
+    with pytest.raises(ConfigError, match="de and deu name a language twice"):
+        ensemble.translate({"de": text("de", 3), "deu": text("de", 3)}, target="en")
+
+
 def texts(hypotheses_of_sentences):
     return [best.text for best, *_ in hypotheses_of_sentences]
 

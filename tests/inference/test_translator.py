@@ -56,6 +56,26 @@ def direction(pair):
 # Directions
 
 
+def test_other_spellings_of_the_languages_give_the_same_results(run, translator):
+    sources = source_text("de-en", count=3)
+    targets = source_text("en-de", count=3)
+    names = {"source": "de", "target": "en"}
+    spellings = {"source": "deu_Latn", "target": "ENG"}
+
+    expected = translator.translate(sources, **names)
+    assert translator.translate(sources, **spellings) == expected
+    assert translator.translate(sources[0], **spellings) == expected[0]
+    scores = translator.score(sources, targets, **names)
+    assert translator.score(sources, targets, **spellings) == scores
+    vectors = translator.encode(sources, language="de")
+    for language in ("deu", ["ger", "de", "DE"]):
+        assert numpy.array_equal(translator.encode(sources, language=language), vectors)
+    assert translator.encode([], language="deu").shape == (0, vectors.shape[1])
+
+    loaded = Translator.load(run, pairs=[LanguagePair("deu_Latn", "en_XX")])
+    assert (loaded.sources, loaded.targets) == (["de"], ["en"])
+
+
 @pytest.mark.parametrize("pair", ALL_PAIRS)
 def test_every_encoder_works_with_every_decoder(pair, translator):
     """Also in directions and copies that were not trained."""

@@ -235,7 +235,7 @@ def _similarity_tests(
     for test in settings.similarity:
         tests.append((test, read_scored_pairs(test, folder)))
         languages += test.languages
-    translator.check_languages(languages)
+    translator.resolve_languages(languages)
     return tests
 
 
@@ -267,7 +267,7 @@ def _probes(
     folder: Path,
 ) -> list[Probe]:
     """Probes for the labelled texts, and for length and word content in each probe language."""
-    translator.check_languages(text.language for text in settings.labelled)
+    translator.resolve_languages(text.language for text in settings.labelled)
     probes = []
     for text in settings.labelled:
         path = folder / text.path
@@ -275,8 +275,7 @@ def _probes(
     if not settings.probe_sentences:
         return probes
 
-    languages = settings.probe_languages or translator.sources[:1]
-    translator.check_languages(languages)
+    languages = translator.resolve_languages(settings.probe_languages or translator.sources[:1])
     for language in languages:
         sentences = _probe_sentences(run, settings, language, folder)
         for make_probe in (length_probe, word_content_probe):

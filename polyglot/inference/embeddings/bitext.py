@@ -105,8 +105,10 @@ def find_neighbours(
         raise ConfigError(f"margin: {unknown_name('margin', margin, MARGINS)}")
     if search not in SEARCHES:
         raise ConfigError(f"search: {unknown_name('search', search, SEARCHES)}")
-    encoder.check_languages(language for _, language in (source, target))
-    sides = [_Side.read(*source), _Side.read(*target)]
+    sides = []
+    for path, language in (source, target):
+        [name] = encoder.resolve_languages([language])
+        sides.append(_Side.read(path, name))
     with tempfile.TemporaryDirectory(prefix="polyglot-similar-") as folder:
         source_vectors, target_vectors = _embed_sides(
             encoder,

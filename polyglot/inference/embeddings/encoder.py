@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from polyglot.core.console import stderr_console
-from polyglot.core.errors import ConfigError, DataError
-from polyglot.core.language_codes import unknown_language
+from polyglot.core.errors import ConfigError, DataError, unknown_name
+from polyglot.core.language_codes import resolve_language
 from polyglot.inference.embeddings.pooling import (
     cast,
     check_pooling,
@@ -140,8 +140,7 @@ class SentenceEncoder:
             )
         sentences = list(sentences)
         if isinstance(language, str):
-            languages = [language] * len(sentences)
-            self.check_languages([language])
+            languages = self.resolve_languages([language]) * len(sentences)
         else:
             languages = list(language)
             if len(languages) != len(sentences):
@@ -149,7 +148,7 @@ class SentenceEncoder:
                     f"encode: {len(sentences)} sentences and {len(languages)} languages; "
                     "give one language for all sentences or one for each"
                 )
-            self.check_languages(languages)
+            languages = self.resolve_languages(languages)
         chunks = []
         for rows in split_chunks([range(len(sentences))]):
             place = slice(rows.start, rows.stop)
@@ -165,6 +164,7 @@ class SentenceEncoder:
     ) -> int:
         if not isinstance(language, str):
             language = next(iter(self.model.encoders))
+        [language] = self.resolve_languages([language])
         return vector_size(self.model, language, layer=layer, pooling=pooling)
 
     def encode_chunks(
@@ -203,12 +203,20 @@ class SentenceEncoder:
         language = next(iter(self.model.encoders))
         return vector_size(self.model, language, layer=layer, pooling=pooling)
 
-    def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError for a language without an encoder."""
+    def resolve_languages(self, languages: Iterable[str]) -> list[str]:
+        """Return the languages as the model spells them, such as `deu_Latn` for `de`.
+
+        Raises ConfigError for a language without an encoder, and for an ambiguous spelling.
+        """
+        languages = list(languages)
+        names = {}
         for language in dict.fromkeys(languages):
-            if language not in self.model.encoders:
-                message = unknown_language("encoder", language, self.model.encoders)
+            name = resolve_language(language, self.model.encoders)
+            if name not in self.model.encoders:
+                message = unknown_name("encoder", language, self.model.encoders)
                 raise ConfigError(f"language: {message}")
+            names[language] = name
+        return [names[language] for language in languages]
 
     similarity = staticmethod(similarity)
     similarity_pairwise = staticmethod(similarity_pairwise)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from polyglot.core.errors import DataError
+from polyglot.core.language_codes import resolve_language
 from polyglot.data.row_files import without_blank_end
 from polyglot.inference.embeddings.encoder import SentenceChunk, split_chunks
 
@@ -40,7 +41,7 @@ def chunks_from_columns(
                     f"{place}, line {number}: found {len(columns)} columns between tabs; "
                     f"expected {expected}"
                 )
-            language = columns[language_column - 1]
+            language = resolve_language(columns[language_column - 1], languages)
             if language not in languages:
                 listed = ", ".join(sorted(languages))
                 raise DataError(

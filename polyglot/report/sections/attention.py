@@ -66,7 +66,7 @@ def weights(
     chosen: the user named the sentence; otherwise long sentences are skipped.
     Returns None for a bridge without heads, and for an empty or skipped sentence.
     """
-    translator.check(language, translator.targets[0])
+    language = translator.resolve(language, translator.targets[0]).source
     ids = translator.encode_text([sentence], language)[0]
     is_skipped = len(ids) > MAX_PIECES and not chosen
     if not ids or is_skipped:
