@@ -126,3 +126,8 @@ def direction_name(source: str, target: str, via: str | None) -> str:
     if via:
         return f"{source}-{via}-{target}"
     return f"{source}-{target}"
+
+
+def is_step(checkpoint: object) -> bool:
+    """True if a checkpoint is named by its step, and not `best`, `last` or an average."""
+    return str(checkpoint).isdecimal()

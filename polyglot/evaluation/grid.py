@@ -14,6 +14,7 @@ from polyglot.core.score_tables import (
     NO_VALUE,
     format_number,
     format_percent,
+    is_step,
     metric_title,
 )
 from polyglot.evaluation.measures import Measure
@@ -153,16 +154,24 @@ def matrix_title(matrix: ScoreMatrix) -> str:
 def scores_title(description: Mapping[str, Any], test_set: str) -> str:
     """Title of scores. description: the entry `checkpoint` of a matrix."""
     run = str(description.get("run", ""))
-    checkpoint = ""
-    if "checkpoint" in description:
-        checkpoint = f"{description['checkpoint']} checkpoint"
+    parts = [run, _describe_checkpoint(description), test_set]
+    return ", ".join(filter(None, parts))
+
+
+def _describe_checkpoint(description: Mapping[str, Any]) -> str:
+    """Checkpoint and its steps: `best checkpoint (step 4000)`, or `checkpoint of step 300`."""
     steps = description.get("steps") or []
+    name = description.get("checkpoint")
+    if is_step(name):
+        return f"checkpoint of step {name}"
+    checkpoint = ""
+    if name is not None:
+        checkpoint = f"{name} checkpoint"
     if steps:
         noun = "step" if len(steps) == 1 else "steps"
         listed = ", ".join(map(str, steps))
         checkpoint += f" ({noun} {listed})"
-    parts = [run, checkpoint, test_set]
-    return ", ".join(filter(None, parts))
+    return checkpoint
 
 
 def signature_lines(matrix: ScoreMatrix, measure: Measure | str) -> list[str]:

@@ -14,6 +14,7 @@ from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.sacrebleu_internals import paired_test
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+from polyglot.evaluation.scored_texts import have_different_texts, text_content
 
 logger = logging.getLogger("polyglot")
 
@@ -80,6 +81,8 @@ class Comparison:
     """True if a score is the mean of several runs, such as several seeds"""
     test_set: str = ""
     """name of the test set if the protocol has several"""
+    has_different_texts: bool = False
+    """True if the directions of a kind have different test sentences"""
 
     def means(self) -> dict[str, dict[str, float]]:
         """Mean score by kind and system, over the directions of this kind in the system."""
@@ -167,7 +170,12 @@ def compare_systems(
             "evaluate them with one protocol"
         )
     comparison = _compare(directions, measure, test, samples)
-    return replace(comparison, test_set=baseline[0].test_set)
+    cells = [_first_cell(systems[names[0]]) for systems in directions.values()]
+    return replace(
+        comparison,
+        test_set=baseline[0].test_set,
+        has_different_texts=have_different_texts(cells),
+    )
 
 
 def _common_directions(
@@ -263,11 +271,6 @@ def _direction(cell: Cell) -> Direction:
     return source, target, via
 
 
-def _content(text: str) -> str:
-    """Hash of the lines in the name of a text, which begins with the language."""
-    return text.rpartition(".")[2]
-
-
 def _compare(
     directions: Mapping[str, Mapping[str, RunCells]],
     measure: Measure,
@@ -329,8 +332,8 @@ def _can_be_tested(systems: Mapping[str, RunCells], measure: Measure) -> bool:
     texts = set()
     for runs in systems.values():
         for _, cell in runs:
-            source_text = _content(cell.source_text)
-            reference_text = _content(cell.reference_text)
+            source_text = text_content(cell.source_text)
+            reference_text = text_content(cell.reference_text)
             texts.add((source_text, reference_text))
     if len(systems) < 2 or measure.metric == "comet" or len(texts) != 1:
         return False

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from polyglot.core.errors import abbreviate
+from polyglot.core.score_tables import is_step
 
 SHOWN_LANGUAGES = 12
 
@@ -16,8 +17,10 @@ def describe_origin(description: Mapping[str, Any], *, unnamed: str = "a model")
     """Return `phrasebook, checkpoint best (step 4000)`. unnamed: for a model without a run."""
     run = description.get("run", unnamed)
     origin = str(run)
-    if "checkpoint" in description:
-        checkpoint = description["checkpoint"]
+    checkpoint = description.get("checkpoint")
+    if is_step(checkpoint):
+        return f"{origin}, checkpoint of step {checkpoint}"
+    if checkpoint is not None:
         origin += f", checkpoint {checkpoint}"
     steps = description.get("steps")
     if steps:

@@ -16,8 +16,8 @@ from rich.console import Console, RenderableType
 
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
-from polyglot.evaluation.grid import Grid, direct_grid, reference_grid
-from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.grid import Grid, direct_grid, reference_grid, scores_title
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.evaluation.views import terminal
 from polyglot.evaluation.views.export import save_with_views
 from polyglot.evaluation.views.heat_map import _readable_colour, contrast, heat_map_png
@@ -49,6 +49,35 @@ def rendered(*tables: RenderableType, width: int = 100) -> str:
 def test_means_are_by_kind() -> None:
     assert matrix().means("bleu") == {"supervised": 45.0, "zero-shot": 15.5, "copy": 80.0}
     assert matrix().means("chrf")["zero-shot"] == pytest.approx(0.155 + 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "steps", "title"),
+    [
+        ("best", [4000], "run, best checkpoint (step 4000)"),
+        (300, [300], "run, checkpoint of step 300"),
+        ("300", [300], "run, checkpoint of step 300"),
+        ("average:2", [100, 200], "run, average:2 checkpoint (steps 100, 200)"),
+    ],
+)
+def test_the_title_names_a_step_once(checkpoint: object, steps: list[int], title: str) -> None:
+    assert scores_title({"run": "run", "checkpoint": checkpoint, "steps": steps}, "") == title
+
+
+def test_reasons_of_missing_scores_are_below_the_table() -> None:
+    table = measure_table(matrix(), "bleu")
+    lines = [line.strip() for line in rendered(table, width=200).splitlines()]
+    assert "– no text in fi: en-fi, de-fi, fr-fi, fi-en, fi-de, fi-fr, fi-fi" in lines
+
+
+def test_many_different_reasons_are_counted() -> None:
+    cells = {}
+    for number in range(12):
+        pair = LanguagePair("en", f"l{number}")
+        cells[pair] = Cell(pair, "zero-shot", reason=f"no text in l{number}")
+    lines = terminal.reason_lines(dataclasses.replace(matrix(), cells=cells))
+    assert lines[0] == "– no text in l0: en-l0"
+    assert lines[8:] == ["– 4 other reasons: matrix.md has all"]
 
 
 def test_signatures_have_their_target_languages() -> None:

@@ -31,6 +31,7 @@ from polyglot.evaluation.grid import (
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+from polyglot.evaluation.scored_texts import DIFFERENT_TEXTS_NOTE, have_different_texts
 from polyglot.tasks.pairs import LanguagePair
 
 
@@ -110,8 +111,10 @@ def _measure_blocks(matrix: ScoreMatrix, measure: Measure) -> list[str]:
         grid_table(direct),
         means_table(direct, pivot),
         language_means(direct, pivot),
-        "\n".join(signatures),
     ]
+    if have_different_texts(matrix.all_cells):
+        blocks.append(f"Note: {DIFFERENT_TEXTS_NOTE}.")
+    blocks.append("\n".join(signatures))
     if pivot.values:
         blocks += [
             f"### Direct and pivot translation, {pivot_name(matrix)}",

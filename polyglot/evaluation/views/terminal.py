@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.core.errors import pluralize
-from polyglot.core.score_tables import ERROR_TITLES, KINDS, format_difference, format_number
+from polyglot.core.errors import abbreviate, pluralize
+from polyglot.core.score_tables import (
+    ERROR_TITLES,
+    KINDS,
+    NO_VALUE,
+    format_difference,
+    format_number,
+)
 from polyglot.evaluation.grid import (
     Grid,
     direct_grid,
@@ -21,6 +27,7 @@ from polyglot.evaluation.grid import (
 )
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.scored_texts import DIFFERENT_TEXTS_NOTE, have_different_texts
 from polyglot.evaluation.significance import Comparison
 from polyglot.tasks.pairs import LanguagePair
 
@@ -39,6 +46,8 @@ KIND_STYLES = {
 
 MAX_PIVOT_ROWS = 40
 """Rows that a screen shows."""
+MAX_REASONS = 8
+"""Lines about directions without a score below a table."""
 ALL_PAIRS_NOTE = "means over the pairs into each language; matrix.md has every pair"
 
 
@@ -79,9 +88,35 @@ def measure_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
         f"{grid.title} · {matrix_title(matrix)}",
         grid_table(grid),
         Text.assemble("means: ", listed_means),
+        *_text_notes(matrix),
         legend(matrix),
+        *reason_lines(matrix),
         *signature_lines(matrix, measure),
     )
+
+
+def _text_notes(matrix: ScoreMatrix) -> list[str]:
+    """Line below means over directions with different test texts; empty for one text."""
+    if have_different_texts(matrix.all_cells):
+        return [DIFFERENT_TEXTS_NOTE]
+    return []
+
+
+def reason_lines(matrix: ScoreMatrix) -> list[str]:
+    """Reasons why directions have no score, one line each: `– no text in fr: de-fr, fr-de`."""
+    directions: dict[str, list[str]] = {}
+    for cell in matrix.all_cells:
+        if cell.reason:
+            directions.setdefault(cell.reason, []).append(cell.name)
+
+    lines = []
+    for reason, names in directions.items():
+        lines.append(f"{NO_VALUE} {reason}: {abbreviate(names)}")
+    hidden = len(lines) - MAX_REASONS
+    if hidden > 0:
+        reasons = pluralize(hidden, "other reason")
+        lines = [*lines[:MAX_REASONS], f"{NO_VALUE} {reasons}: matrix.md has all"]
+    return lines
 
 
 def grid_table(grid: Grid) -> FoldedTable:
@@ -118,7 +153,7 @@ def conditions_table(matrix: ScoreMatrix) -> Table:
         cells = [format_number(means.get(kind)) for kind in kinds]
         table.add_row(measure.title, *cells)
     title = with_test_set("All metrics and conditions", matrix.test_set)
-    return titled_table(title, table)
+    return titled_table(title, table, *_text_notes(matrix))
 
 
 def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
@@ -200,7 +235,10 @@ def comparison_table(comparison: Comparison) -> Table:
     systems = pluralize(len(comparison.names), noun)
     title = f"{comparison.measure.title} of {systems}"
     title = with_test_set(title, comparison.test_set)
-    return titled_table(title, table, comparison.note)
+    lines = [comparison.note]
+    if comparison.has_different_texts:
+        lines.append(DIFFERENT_TEXTS_NOTE)
+    return titled_table(title, table, *lines)
 
 
 def with_test_set(title: str, test_set: str) -> str:
