@@ -40,6 +40,8 @@ RIGHT_TO_LEFT_TEXT = re.compile(
 )
 """Words from right to left, with single spaces, digits and punctuation between them."""
 
+TRAILING_BLANKS = re.compile(r" +(?=\n)")
+
 FIRST_STRONG_ISOLATE = "\u2068"
 POP_ISOLATE = "\u2069"
 
@@ -58,7 +60,8 @@ def isolate_right_to_left(text: str) -> str:
 class SafeConsole(Console):
     """Console that prints strings as they are, without markup and emoji codes.
 
-    For styles, print a `rich.text.Text`. On a terminal, words from right to left are isolated.
+    For styles, print a `rich.text.Text`. On a terminal, words from right to left are isolated;
+    elsewhere, lines do not end with blanks.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -66,7 +69,7 @@ class SafeConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        return IsolatingStream(self, super().file)
+        return ConsoleStream(self, super().file)
 
     @file.setter
     def file(self, stream: IO[str]) -> None:
@@ -85,8 +88,11 @@ class SafeConsole(Console):
                 yield Segment(visible(segment.text), segment.style)
 
 
-class IsolatingStream:
-    """Stream wrapper that isolates words from right to left if the console is a terminal."""
+class ConsoleStream:
+    """Stream wrapper: isolates words from right to left on a terminal, else removes padding.
+
+    Padding are blanks at the end of a line, which tables have for the width of the terminal.
+    """
 
     def __init__(self, console: Console, stream: IO[str]) -> None:
         self.console = console
@@ -98,6 +104,8 @@ class IsolatingStream:
     def write(self, text: str) -> None:
         if self.console.is_terminal:
             text = isolate_right_to_left(text)
+        else:
+            text = TRAILING_BLANKS.sub("", text)
         self.stream.write(text)
 
 

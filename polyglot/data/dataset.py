@@ -27,6 +27,7 @@ from polyglot.data.content_filters import (
     text_in_other_language,
 )
 from polyglot.data.corpora import Corpora, ParallelText
+from polyglot.data.corpus_weights import repeat_by_weight
 from polyglot.data.dataset_fingerprint import dataset_fingerprint
 from polyglot.data.filters import FilterConfig, dropped_suffix, filter_pairs
 from polyglot.tasks.batch import Batch
@@ -81,7 +82,7 @@ class TaskDataset:
         kept_rows = self._filter(filters)
         rows = []
         for corpus, corpus_rows in zip(self._corpora, kept_rows, strict=True):
-            rows.append(_repeat_by_weight(corpus_rows, corpus.text.weight, seed=seed))
+            rows.append(repeat_by_weight(corpus_rows, corpus.text.weight, seed=seed))
         some_kept = any(map(len, kept_rows))
         some_repeated = any(map(len, rows))
         if some_kept and not some_repeated:
@@ -108,7 +109,18 @@ class TaskDataset:
 
     def summary(self) -> str:
         """Number of kept and dropped sentence pairs, for the log."""
-        return f"{len(self)} sentences{dropped_suffix(self.dropped)}"
+        sentences = f"{len(self)} sentences"
+        if self.has_weights:
+            sentences += " in an epoch, with the weights of the corpora"
+        return f"{sentences}{dropped_suffix(self.dropped)}"
+
+    @property
+    def has_weights(self) -> bool:
+        """True if the sentences of a corpus are repeated, or only some are in an epoch.
+
+        `dropped` counts every sentence pair once.
+        """
+        return any(corpus.text.weight != 1 for corpus in self._corpora)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -380,17 +392,3 @@ def _small_weights_message(
             parts.append(f"{weight} leaves none of the {len(rows)} pairs of {task.name}")
     corpus_name = "it" if len(parts) == 1 else "one of them"
     return f"{'; '.join(parts)}; give {corpus_name} a larger weight in data.train"
-
-
-def _repeat_by_weight(rows: Rows, weight: float, *, seed: int) -> Rows:
-    """Repeat every row by the whole part of the weight; draw a random subset for the fraction.
-
-    The result is sorted by row.
-    """
-    if weight == 1:
-        return rows
-    times, rest = divmod(weight, 1)
-    order = numpy.random.default_rng(seed).permutation(len(rows))
-    drawn = order[: round(rest * len(rows))]
-    repeated = numpy.tile(rows, int(times))
-    return numpy.sort(numpy.concatenate([repeated, rows[drawn]]))

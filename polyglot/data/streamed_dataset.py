@@ -98,6 +98,9 @@ class StreamedDataset:
             total += rows
         return total
 
+    has_weights = False
+    """Weights decide how often a text is read; the estimated size counts every sentence once."""
+
     def summary(self) -> str:
         """Number of files and sentences and effect of the filters, for the log."""
         files = sum(len(text.shards) for text in self.texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from polyglot.core.tables import FoldedTable
 from polyglot.data.dataset import TaskDataset
@@ -27,12 +27,22 @@ def task_table(datasets: Mapping[str, Dataset]) -> FoldedTable:
         "left out",
         "source tokens",
         "target tokens",
-        title="Tasks",
+        title=f"Tasks{_weights_note(datasets.values())}",
         text_columns={"left out"},
     )
     for name, dataset in datasets.items():
         table.add_row(name, *_task_cells(dataset))
     return table
+
+
+def _weights_note(datasets: Iterable[Dataset]) -> str:
+    """End of the title if corpora have weights: the numbers then count different things."""
+    if not any(dataset.has_weights for dataset in datasets):
+        return ""
+    return (
+        "; sentences and tokens of an epoch, with the weights of the corpora; "
+        "left out: sentences of the text, each once"
+    )
 
 
 def _language_table(datasets: Sequence[Dataset]) -> FoldedTable:
@@ -43,7 +53,7 @@ def _language_table(datasets: Sequence[Dataset]) -> FoldedTable:
         "left out",
         "source tokens",
         "target tokens",
-        title=f"{len(datasets):,} tasks, by target language",
+        title=f"{len(datasets):,} tasks, by target language{_weights_note(datasets)}",
     )
     groups: dict[str, list[Dataset]] = {}
     for dataset in datasets:

@@ -19,6 +19,7 @@ from polyglot.core.console import (
     StderrConsole,
     visible,
 )
+from polyglot.core.tables import FoldedTable
 
 
 @pytest.fixture
@@ -107,3 +108,19 @@ def test_long_log_lines_are_not_wrapped(monkeypatch):
     message = "word " * 30 + "end"
     LogHandler().emit(logging.makeLogRecord({"msg": message}))
     assert errors.getvalue() == f"{message}\n"
+
+
+def test_lines_do_not_end_with_blanks_unless_printed_to_a_terminal():
+    table = Table.grid()
+    table.add_row(Text("title, longer than a row"))
+    table.add_row("row")
+    printed = {}
+    for is_terminal in (False, True):
+        stream = io.StringIO()
+        console = SafeConsole(file=stream, force_terminal=is_terminal, width=60)
+        console.print(table)
+        console.print(FoldedTable("language", "text", text_columns={"text"}))
+        printed[is_terminal] = stream.getvalue().splitlines()
+    assert len(printed[False]) == len(printed[True])
+    assert any(line.endswith(" ") for line in printed[True])
+    assert not any(line.endswith(" ") for line in printed[False])

@@ -110,7 +110,7 @@ def test_numbers_are_whole_and_columns_are_straight(names, titles, width, data) 
         cells = [data.draw(numbers) for _ in titles]
         table.add_row(name, *cells)
         expected += cells
-    text = shown(table, width=width)
+    text = shown(table, width=width, is_terminal=True)
     lines = text.splitlines()
     assert max(map(cell_len, lines)) <= width
     assert "…" not in text

@@ -165,6 +165,8 @@ def test_weight_is_the_number_of_repetitions_in_an_epoch(weight, folder, vocabul
     times = Counter(dataset.texts(range(len(dataset)))[1])
     assert {times[line] for line in LINES["en"]} <= {int(weight), -int(-weight // 1)}
     assert times["one more"] == 1
+    assert dataset.has_weights == (weight != 1)
+    assert ("with the weights" in dataset.summary()) == (weight != 1)
     assert dataset.texts(range(50)) == again.texts(range(50))
     assert weight % 1 == 0 or dataset.texts(range(50)) != other.texts(range(50))
 

@@ -13,13 +13,14 @@ from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.training import task_table
 
 
-def datasets(*names: str) -> dict[str, SimpleNamespace]:
+def datasets(*names: str, has_weights: bool = False) -> dict[str, SimpleNamespace]:
     """Three sentences of each task, with 12 source and 15 target tokens; one more is left out."""
     by_name = {}
     for name in names:
         by_name[name] = SimpleNamespace(
             task=Task(LanguagePair.parse(name)),
             dropped={"ratio": 1, "length": 0},
+            has_weights=has_weights,
             source_lengths=numpy.array([3, 4, 5]),
             target_lengths=numpy.array([4, 5, 6]),
         )
@@ -48,3 +49,17 @@ def test_many_tasks_are_summed_by_target_language(monkeypatch: pytest.MonkeyPatc
         ["en", "1", "3", "1", "12", "15"],
         ["all", "3", "9", "3", "36", "45"],
     ]
+
+
+@pytest.mark.parametrize("max_tasks", [1, 9])
+def test_the_title_says_which_numbers_count_the_weights(
+    max_tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_table, "MAX_TASKS", max_tasks)
+    names = ("en-de", "de-en")
+    plain = task_table.task_table(datasets(*names)).title
+    weighted = task_table.task_table(datasets(*names, has_weights=True)).title
+    assert weighted == (
+        f"{plain}; sentences and tokens of an epoch, with the weights of the corpora; "
+        "left out: sentences of the text, each once"
+    )
