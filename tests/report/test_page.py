@@ -335,6 +335,7 @@ def test_missing_training_text_is_reported(tmp_path: Path) -> None:
         path.unlink()
     html = page(RunFiles(run))
     assert "The training text cannot be read here" in html
+    assert f"relative paths start from {tmp_path.resolve()}: set data.folder" in html
     assert 'id="matrix"' in html
 
 

@@ -10,6 +10,8 @@ import pytest
 from polyglot.config.loading import check_config
 from polyglot.core.errors import DataError
 from polyglot.evaluation.held_out import HeldOut
+from polyglot.report.files import RunFiles
+from polyglot.report.page import page
 from polyglot.runs.data_folder import data_folders, find_data_folder, start_folder
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
@@ -81,6 +83,16 @@ def test_the_error_names_both_places_and_the_key(places):
     with pytest.raises(DataError) as error:
         check_and_open_corpora(run.config, resuming=True, run=run)
     assert str(error.value).endswith(expected)
+
+
+def test_the_report_names_both_places_and_the_key(places):
+    first, second = places
+    (first / "text").rename(first / "elsewhere")
+    html = page(RunFiles(Run.open(first / "runs/mine")))
+    assert (
+        f"relative paths were tried in {second / 'text'}, and in {first / 'text'}, "
+        "where the run was started: set data.folder"
+    ) in html
 
 
 def test_in_the_folder_of_the_start_there_is_one_place(places, monkeypatch):

@@ -10,7 +10,7 @@ from polyglot.core.errors import PolyglotError
 from polyglot.data.corpora import Corpora
 from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
-from polyglot.runs.data_folder import find_data_folder
+from polyglot.runs.data_folder import find_data_folder, tried_folders
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.vocabulary import UNK
 
@@ -20,11 +20,8 @@ MAX_TASKS = 200  # rows of the table of tasks; more tasks are summed by language
 
 def data(files: RunFiles) -> Section:
     config = files.run.config
-    corpora = Corpora(
-        config.data.train,
-        folder=find_data_folder(files.run, config.data.train),
-        languages=config.languages,
-    )
+    folder = find_data_folder(files.run, config.data.train)
+    corpora = Corpora(config.data.train, folder=folder, languages=config.languages)
     reason = ""
     counts: dict[str, int | None] = {}
     try:
@@ -32,7 +29,10 @@ def data(files: RunFiles) -> Section:
             counts[str(pair)] = _count_sentences(corpora, pair)
         languages = _languages(files, corpora)
     except PolyglotError as error:  # the text may be on another machine; the vocabularies are here
-        reason = f"The training text cannot be read here: {error}"
+        places = tried_folders(files.run)
+        if not places:
+            places = f"; relative paths start from {folder.resolve()}: set data.folder"
+        reason = f"The training text cannot be read here: {error}{places}"
         counts = {}
         languages = []
         for language, vocabulary in files.run.vocabularies.items():
