@@ -11,6 +11,7 @@ from torch import Tensor
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig, UnusedSetting
+from polyglot.core.transfers import to_host
 from polyglot.model.memory import Memory
 
 
@@ -79,7 +80,7 @@ class SearchConfig(ComponentConfig):
 
     def limits(self, source_lengths: Tensor) -> Tensor:
         """Largest number of tokens (B,) of a translation, for sources of these lengths (B,)."""
-        lengths = (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
+        lengths = (to_host(source_lengths) * self.max_length_ratio).long() + self.max_length_extra
         return lengths.clamp(max=self.max_length)
 
     def penalty(self, length: int) -> float:

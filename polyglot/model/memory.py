@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from polyglot.core.transfers import to_device, to_host
 from polyglot.layers.masks import masked_mean
 
 
@@ -62,7 +63,7 @@ class Memory:
         if self.mask is None:
             counts = [self.states.shape[1]] * len(self.states)
         else:
-            counts = self.mask.sum(dim=1).tolist()
+            counts = to_host(self.mask.sum(dim=1)).tolist()
 
         memories = []
         for row, count in enumerate(counts):
@@ -108,7 +109,7 @@ class Memory:
 
         return cls(
             states,
-            mask=None if mask.all() else mask.to(states.device),
+            mask=None if mask.all() else to_device(mask, states.device),
             final_states=final_states,
             visible=visible,
             context=context,

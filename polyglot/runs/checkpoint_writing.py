@@ -16,6 +16,7 @@ from torch import Tensor
 from polyglot.core.atomic_files import sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
 from polyglot.core.stored_json import with_checksum
+from polyglot.core.transfers import to_host
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.checkpoint import STATE, SUFFIX, Checkpoint, remove_folder, training_file
@@ -169,7 +170,7 @@ def _file_contents(
 def _serialize(tensors: Mapping[str, Tensor]) -> bytes:
     contiguous = {}
     for name, tensor in tensors.items():
-        contiguous[name] = tensor.detach().cpu().contiguous()
+        contiguous[name] = to_host(tensor.detach()).contiguous()
     return save(contiguous)
 
 

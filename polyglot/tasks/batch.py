@@ -9,6 +9,7 @@ import numpy
 import torch
 from torch import Tensor
 
+from polyglot.core.transfers import to_device
 from polyglot.tasks.pairs import Task
 
 # Token ids that are the same in every vocabulary.
@@ -75,7 +76,7 @@ class Batch:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Tensor):
-                moved[field.name] = value.to(device, non_blocking=True)
+                moved[field.name] = to_device(value, device)
         return replace(self, **moved)
 
 

@@ -28,6 +28,7 @@ from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.epochs import has_steps, mean_batch_sizes, with_steps_of_epochs
+from polyglot.training.loss_scaler import LossScaler
 from polyglot.training.memory_estimate import count_parameters, memory_warning, parameter_memory
 from polyglot.training.placement import (
     Partitioned,
@@ -301,11 +302,14 @@ def build_accelerator(run: Run) -> Accelerator:
     training = run.config.training
     # Hides environment variables of accelerate that would change gradients or precision.
     accelerate_state()
-    return Accelerator(
+    accelerator = Accelerator(
         mixed_precision=training.precision,
         log_with=training.trackers or None,
         project_dir=run.path,
     )
+    if accelerator.scaler is not None:
+        accelerator.scaler = LossScaler.with_settings_of(accelerator.scaler, accelerator.device)
+    return accelerator
 
 
 def build_model(

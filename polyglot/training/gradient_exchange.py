@@ -18,6 +18,7 @@ import torch.distributed
 from torch import Tensor, nn
 
 from polyglot.core.errors import TrainingError
+from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import Processes
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig, component_names
@@ -390,6 +391,6 @@ def _checksum(parameters: Mapping[str, nn.Parameter]) -> int:
     """CRC-32 of the bytes of all parameters."""
     checksum = 0
     for parameter in parameters.values():
-        content = parameter.detach().cpu().contiguous().view(torch.uint8).numpy()
+        content = to_host(parameter.detach()).contiguous().view(torch.uint8).numpy()
         checksum = zlib.crc32(content, checksum)
     return checksum

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import TrainingError
+from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import Processes
 from polyglot.training.gradient_scaling import Parameters
 from polyglot.training.train_state import Streams
@@ -172,7 +173,10 @@ def _to_numbers(
     for batch in pending:
         scalars += [term.float() for term in batch.terms.values()]
     scalars += [norm.float() for _, norm in norms]
-    values = iter(torch.stack(scalars).tolist() if scalars else [])
+    numbers: list[float] = []
+    if scalars:
+        numbers = to_host(torch.stack(scalars)).tolist()
+    values = iter(numbers)
 
     losses = []
     for batch in pending:
@@ -183,11 +187,15 @@ def _to_numbers(
 
 def _parameter_problem(parameters: Parameters) -> str | None:
     """Message about the first component with parameters that are not finite or too large."""
-    for component, by_name in parameters.items():
-        maxima = []
+    maxima = []
+    for by_name in parameters.values():
+        maxima_of_parameters = []
         for parameter in by_name.values():
-            maxima.append(parameter.detach().abs().max())
-        largest = torch.stack(maxima).max().item()  # NaN if any parameter is NaN
+            maxima_of_parameters.append(parameter.detach().abs().max())
+        maxima.append(torch.stack(maxima_of_parameters).max())  # NaN if any parameter is NaN
+
+    largest_values = to_host(torch.stack(maxima)).tolist()
+    for component, largest in zip(parameters, largest_values):
         if not math.isfinite(largest):
             return f"the parameters of {component} are not finite"
         if largest > LARGEST_PARAMETER:

@@ -13,6 +13,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from polyglot.core.errors import CheckpointError
+from polyglot.core.transfers import to_host
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
@@ -165,7 +166,7 @@ class TrainState:
         for option, annealed in self.annealed.items():
             values[option] = {}
             for name, value in annealed.values().items():
-                rounded = f"{value.item():.6g}"
+                rounded = f"{to_host(value).item():.6g}"
                 values[option][name] = float(rounded)
         return values
 

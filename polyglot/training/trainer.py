@@ -17,6 +17,7 @@ from torch import Tensor
 
 from polyglot.core.errors import DataError
 from polyglot.core.signals import active_signals, signal_handler
+from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import LostProcessError, Processes
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
@@ -369,7 +370,7 @@ class Trainer:
     def _write_log_line(self, norm: Tensor) -> None:
         values: dict[str, Any] = {
             "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "gradient_norm": norm.item(),
+            "gradient_norm": to_host(norm).item(),
         }
         annealed = self.state.annealed_values()
         if annealed:

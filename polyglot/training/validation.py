@@ -12,6 +12,7 @@ from statistics import mean
 import numpy
 import torch
 
+from polyglot.core.transfers import to_host
 from polyglot.data.batching import ordered_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.distributed.processes import Processes
@@ -166,7 +167,7 @@ class Validator:
             batch = batch.to(device)
             total += loss(model(batch), batch).double() * batch.target_tokens
             tokens += batch.target_tokens
-        return total.item() / tokens
+        return to_host(total).item() / tokens
 
     def _bleu(
         self,
