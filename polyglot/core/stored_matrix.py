@@ -5,9 +5,10 @@ The names of cells and texts become names of files, so they contain no separator
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 Text = Annotated[str, Field(max_length=10_000)]
 FileStem = Annotated[str, Field(pattern=r"^[^./\\\x00][^/\\\x00]{0,199}$")]
@@ -26,41 +27,106 @@ class StoredScore(BaseModel):
     interval: float | None = None
 
 
+class StoredOutputs(BaseModel):
+    """Output errors of one direction."""
+
+    off_target: float | None = None
+    off_target_references: float | None = None
+    copies: float | None = None
+    copies_references: float | None = None
+    empty: float | None = None
+    loops: float | None = None
+    loops_references: float | None = None
+    length_ratio: float | None = None
+    found: dict[Text, Count] = {}
+
+
 class StoredCell(BaseModel):
     """Scores of one direction."""
 
     pair: FileStem
-    kind: Text
+    kind: Literal["supervised", "zero-shot", "pivot", "copy"]
     scores: dict[str, StoredScore]
     sentences: Count
     seconds: float
     reason: Text | None = None
     via: FileStem | None = None
-    outputs: dict[str, float | dict[str, Count] | None] | None = None
+    outputs: StoredOutputs | None = None
     source_text: OptionalStem = ""
     reference_text: OptionalStem = ""
 
 
+class StoredOrigin(BaseModel):
+    """Run and checkpoint of the scores, as far as they are known; an ensemble has more values."""
+
+    run: Text = ""
+    checkpoint: Text | Count = ""
+    steps: list[Count] = []
+
+
+def _check_origin(values: dict[str, Any]) -> dict[str, Any]:
+    StoredOrigin.model_validate(values, strict=True)
+    return values
+
+
+class StoredProtocol(BaseModel):
+    """Settings of the evaluation; all of them are validated by their class."""
+
+    model_config = ConfigDict(extra="allow")
+
+    pivot: Text | None = None
+
+
+class StoredReference(BaseModel):
+    """Table of a paper; all of it is validated by its class."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: Text
+    condition: Text
+    scores: dict[Text, float]
+
+
 class StoredMatrix(BaseModel):
-    """Content of `matrix.json`; `protocol` and `reference` are validated by their classes."""
+    """Content of `matrix.json`."""
 
     format: int
     languages: list[Text]
-    checkpoint: dict[str, Any]
+    checkpoint: Annotated[dict[str, Any], AfterValidator(_check_origin)]
     trained: list[Text] = []
     test: list[Text]
     test_set: Text = ""
     search: dict[str, Any]
-    protocol: dict[str, Any]
-    measures: dict[str, Text]
+    protocol: StoredProtocol
+    measures: Annotated[dict[str, Text], Field(min_length=1)]
     signatures: dict[str, dict[str, list[Text]]]
     cells: list[StoredCell]
     pivots: list[StoredCell]
     versions: dict[str, Text]
     machine: Text
-    reference: dict[str, Any] | None = None
+    reference: StoredReference | None = None
     files: dict[str, Text] | None = None
     """SHA-256 of the translations and texts, by their path in the folder"""
+
+    @model_validator(mode="after")
+    def _parts_belong_together(self) -> StoredMatrix:
+        for measure in self.measures:
+            if measure not in self.signatures:
+                raise ValueError(f"signatures: {measure[:40]!r} is missing")
+        languages = set(self.languages)
+        for cell in [*self.cells, *self.pivots]:
+            for language in _cell_languages(cell):
+                if language not in languages:
+                    raise ValueError(f"cells: {language[:40]!r} is none of the languages")
+        return self
+
+
+def _cell_languages(cell: StoredCell) -> Iterator[str]:
+    source, _, target = cell.pair.partition("-")
+    yield source
+    yield target
+    if cell.via is not None:
+        yield cell.via
 
 
 STORED_CELL = TypeAdapter(StoredCell)

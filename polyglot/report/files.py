@@ -12,19 +12,12 @@ from typing import Any
 
 from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import direction_name
-from polyglot.core.stored_json import read_json, validate_stored, verify_checksum
+from polyglot.core.stored_json import read_json
 from polyglot.core.stored_log import read_log_line
-from polyglot.core.stored_matrix import STORED_MATRIX
+from polyglot.core.stored_results import FORMATS, has_present_format, validate_result
 from polyglot.runs.run import Run
 
 logger = logging.getLogger("polyglot")
-
-FORMATS = {
-    "matrix.json": 2,
-    "analysis.json": 2,
-    "page.json": 1,
-}
-"""Result files of evaluations and analyses, with the format that this version reads."""
 
 
 @dataclass(frozen=True)
@@ -208,11 +201,8 @@ def _read_result(path: Path) -> dict[str, Any] | None:
     """Content of a result file; None if it is damaged or has an unknown format."""
     try:
         values = read_json(path)
-        if not isinstance(values, dict) or values.get("format") != FORMATS[path.name]:
+        if not isinstance(values, dict) or not has_present_format(path.name, values):
             return None
-        verify_checksum(values)
-        if path.name == "matrix.json":
-            validate_stored(values, STORED_MATRIX)
+        return validate_result(path.name, values)
     except (OSError, ValueError):
         return None
-    return values

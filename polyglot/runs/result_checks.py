@@ -18,6 +18,7 @@ from polyglot.core.file_checks import (
 )
 from polyglot.core.stored_json import CHECKSUM_KEY, read_json, verify_checksum
 from polyglot.core.stored_log import read_log_line
+from polyglot.core.stored_results import has_present_format, validate_result
 from polyglot.runs.averaging import parameters_digest
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.steps import step_folder
@@ -55,7 +56,10 @@ def check_results(path: Path, folder: Path) -> Iterator[FileCheck]:
             values = read_json(file)
             if not isinstance(values, dict):
                 raise ValueError("it is not a mapping")
-            verify_checksum(values)
+            if has_present_format(file.name, values):
+                validate_result(file.name, values)
+            else:
+                verify_checksum(values)
         except (OSError, ValueError) as error:
             yield FileCheck(file, DAMAGED, str(error), advice)
             continue

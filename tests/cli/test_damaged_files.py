@@ -21,6 +21,11 @@ from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.inference.translator import Translator
 from polyglot.report.files import RunFiles
+from polyglot.report.sections.configuration import configuration
+from polyglot.report.sections.curves import curves
+from polyglot.report.sections.examples import examples
+from polyglot.report.sections.headline import headline
+from polyglot.report.sections.matrix import matrix
 from polyglot.runs import config_changes
 from polyglot.runs.data_folder import start_folder
 from polyglot.runs.integrity import check_run
@@ -75,6 +80,8 @@ def reported(path: Path) -> Any:
     """Results in the report. The log has no checksum: its lines may differ."""
     files = RunFiles(Run.open(path))
     assert all(isinstance(record["step"], int) for record in files.log)
+    for section in (headline, matrix, examples, curves, configuration):
+        section(files)
     if files.unreadable:
         raise PolyglotError(f"{files.unreadable}: matrix.json")
     return [evaluation.values for evaluation in files.evaluations]

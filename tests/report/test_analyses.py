@@ -7,17 +7,24 @@ import json
 import re
 import shutil
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 from polyglot.analysis.embeddings.analysis import Analysis, Correlations, analyse
 from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.analysis.embeddings.page import save
+from polyglot.analysis.page import Page, Table
+from polyglot.core.file_checks import DAMAGED
+from polyglot.core.stored_analyses import STORED_ANALYSIS, STORED_PAGE
+from polyglot.core.stored_json import validate_stored
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page
 from polyglot.report.sections.analysis import analysis as analysis_section
 from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, draw_plane, embeddings
 from polyglot.report.sections.heads import heads
+from polyglot.runs.result_checks import check_results
 from polyglot.runs.run import Run
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
@@ -151,3 +158,121 @@ def test_an_undefined_correlation_is_a_dash(run: Run, analysis: Analysis) -> Non
     shutil.rmtree(folder)
     assert '<th scope="col">alike</th>' in html
     assert "<td>–</td>" in html
+
+
+WRONG_VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    1e308,
+    float("nan"),
+    10**400,
+    "x",
+    "../../x",
+    "\0",
+    "x" * 200_000,
+    [],
+    {},
+    [[]],
+    [[[3]]],
+    {"x": []},
+    {"x": {}},
+]
+
+
+@pytest.fixture(scope="module")
+def contents(run: Run, analysis: Analysis) -> dict[str, Any]:
+    """Valid content of each file, without its checksum."""
+    table = Table("words", ["word", "count"], [["der", "3"], ["die", "2"]], note="of the test text")
+    folder = Page("words.de", "Words", [table], {"count": 5}, {"words": b"PNG"}).save(run)
+    contents = {}
+    for path in (run.path / "analysis/default/analysis.json", folder / "page.json"):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        del values["checksum"]
+        contents[path.name] = values
+    return contents
+
+
+def retype(values: Any, random: Random) -> None:
+    """Replace one value, or remove one key, somewhere in nested JSON."""
+    while True:
+        keys = list(values) if isinstance(values, dict) else range(len(values))
+        key = random.choice(keys)
+        inner = values[key]
+        if isinstance(inner, dict | list) and inner and random.random() < 0.8:
+            values = inner
+            continue
+        if random.random() < 0.2:
+            del values[key]
+        else:
+            values[key] = random.choice(WRONG_VALUES)
+        return
+
+
+@pytest.mark.parametrize("name", ["analysis.json", "page.json"])
+def test_a_file_with_wrong_types_is_shown_or_left_out(
+    name: str, contents: dict[str, Any], tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    folder = run.path / "analysis" / "default"
+    folder.mkdir(parents=True)
+    path = folder / name
+    random = Random(1)
+    left_out = 0
+    for _ in range(60):
+        values = json.loads(json.dumps(contents[name]))
+        retype(values, random)
+        path.write_text(json.dumps(values), encoding="utf-8")
+        files = RunFiles(run)
+        for section in (embeddings, heads, analysis_section):
+            section(files)
+        left_out += bool(files.unreadable)
+    assert left_out > 10
+
+
+@pytest.mark.parametrize("name", ["analysis.json", "page.json"])
+def test_check_finds_wrong_types(name: str, contents: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "analysis" / "default"
+    folder.mkdir(parents=True)
+    values = dict(contents[name])
+    (folder / name).write_text(json.dumps(values))
+    assert not any(result.is_problem for result in check_results(tmp_path, tmp_path / "analysis"))
+    key = "test" if name == "analysis.json" else "tables"
+    del values[key]
+    (folder / name).write_text(json.dumps(values))
+    (result,) = check_results(tmp_path, tmp_path / "analysis")
+    assert result.state == DAMAGED
+    assert result.message == f"{key}: Field required"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("heads", "similarity"), [[1.0, 0.5]], "similarity is not square"),
+        (("heads", "positions"), {"de": []}, "different numbers of heads"),
+        (("heads", "positions"), {"de": [[0.0]], "en": [[0.0]]}, "attend to nothing"),
+        (("map", "planes"), {"PCA": {"de": []}}, "the plane 'PCA' needs a point for each sentence"),
+        (("map", "sentences"), {"de": ["a"], "en": []}, "the same number of sentences"),
+        (("map", "planes"), {"PCA": {"de": [[1.0]]}}, "at least 2 items"),
+        (("sizes",), {}, "sizes: '.*' is missing"),
+        (("retrieval",), {"bridge.flat": {"means": {}}}, "the means of p@1 are missing"),
+    ],
+)
+def test_parts_of_an_analysis_belong_together(
+    path: tuple[str, ...], value: Any, message: str, contents: dict[str, Any]
+) -> None:
+    values = json.loads(json.dumps(contents["analysis.json"]))
+    values["heads"] = {"positions": {"de": [[1.0]]}, "similarity": [[1.0]]}
+    place = values
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        validate_stored(values, STORED_ANALYSIS)
+
+
+@pytest.mark.parametrize("name", ["../words.png", "/etc/passwd", ".hidden", "", "a\0b"])
+def test_pictures_are_files_of_the_folder(name: str, contents: dict[str, Any]) -> None:
+    values = {**contents["page.json"], "pictures": {"words": name}}
+    with pytest.raises(ValueError, match="pictures.words"):
+        validate_stored(values, STORED_PAGE)
