@@ -126,6 +126,33 @@ def test_arguments_that_cannot_be_meant(arguments, message, new_text, polyglot):
     assert not list(Path("runs").glob("mine-*"))
 
 
+def test_an_appended_path_starts_at_the_folder_of_the_data_file(new_text, polyglot):
+    """Not at `data.folder` of the old run, and not in the working directory."""
+    values = DATA.replace("new/", "")
+    (new_text / "italian.yaml").write_text(f"folder: new\n{values}")
+    (new_text / "old").mkdir()
+    write_text(new_text / "old", {"de": TEXT["de"], "en": TEXT["en"]}, part="test")
+
+    wrong = polyglot.refuses(*ADD, "--dry-run", "data.test+={type: text, path: 'old/test.{language}'}")
+    assert f"{Path('new/old')}/test" in wrong
+    for path in ("../old/test.{language}", f"{new_text}/old/test.{{language}}"):
+        appended = f"data.test+={{type: text, path: '{path}'}}"
+        result = polyglot(*ADD, "--dry-run", appended)
+        assert result.status == 0, result.errors
+
+
+def test_an_override_of_train_starts_at_the_data_folder(folder, polyglot):
+    (folder / "text").mkdir()
+    write_text(folder / "text")
+    write_text(folder / "text", part="more")
+    arguments = ("train", "mine.yaml", "run=other", "--dry-run", "data.folder=text")
+    appended = "data.train+={type: text, path: 'more.{language}'}"
+    result = polyglot(*arguments, appended)
+    assert result.status == 0, result.errors
+    wrong = "data.train+={type: text, path: 'text/more.{language}'}"
+    assert "text/text/more" in polyglot.refuses(*arguments, wrong)
+
+
 def test_more_text_is_appended(new_text, polyglot):
     write_text(new_text / "new", {"de": TEXT["de"], "it": ITALIAN}, part="more")
     corpus = "data.train+={type: text, pairs: {de-it: [new/more.de, new/more.it]}}"
