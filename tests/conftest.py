@@ -73,14 +73,9 @@ def cores(request):
 @pytest.fixture
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an evaluation draw at most 20 bootstrap resamples, to save time."""
-    from polyglot.evaluation.metrics import Scorer
+    from tests.builders.resamples import limit_resamples
 
-    score = Scorer.score
-
-    def score_with_few_resamples(scorer, hypotheses, references, *, resamples=0):
-        return score(scorer, hypotheses, references, resamples=min(resamples, 20))
-
-    monkeypatch.setattr(Scorer, "score", score_with_few_resamples)
+    limit_resamples(monkeypatch)
 
 
 @pytest.fixture(scope="session")

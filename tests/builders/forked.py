@@ -22,10 +22,18 @@ from typing import Any, NoReturn
 from accelerate.state import AcceleratorState, PartialState
 
 from polyglot.__main__ import main
+from polyglot.text.language_identification import identifier_codes
 
 PROGRAM = [sys.executable, "-m", "polyglot"]
 SLOW_IMPORTS = ("datasets", "torch._dynamo")
 """Libraries that a training imports after its start; they take seconds."""
+EVALUATION_IMPORTS = (
+    "matplotlib.backends.backend_agg",
+    "polyglot.cli.evaluation",
+    "polyglot.evaluation.evaluator",
+    "polyglot.evaluation.external_outputs",
+)
+"""Modules that an evaluation imports after its start."""
 
 
 class ForkedProgram(subprocess.Popen):
@@ -45,9 +53,8 @@ class ForkedProgram(subprocess.Popen):
         if list(command[: len(PROGRAM)]) != PROGRAM:
             super().__init__(command, env=env, preexec_fn=preexec_fn, **settings)
             return
-        for library in SLOW_IMPORTS:
-            importlib.import_module(library)
         arguments = command[len(PROGRAM) :]
+        load_before_fork(arguments)
         environment = dict(os.environ if env is None else env)
 
         def run_instead_of_command() -> NoReturn:
@@ -67,6 +74,16 @@ class ForkedProgram(subprocess.Popen):
                 os._exit(status)
 
         super().__init__(command, preexec_fn=run_instead_of_command, **settings)
+
+
+def load_before_fork(arguments: Sequence[str]) -> None:
+    """Import once what each forked process with these arguments would import again."""
+    for library in SLOW_IMPORTS:
+        importlib.import_module(library)
+    if "evaluate" in arguments:
+        for module in EVALUATION_IMPORTS:
+            importlib.import_module(module)
+        identifier_codes(["en"])  # reads the model that identifies languages
 
 
 def close_pipes() -> None:
