@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from polyglot.config.schema import Config
-from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.errors import ConfigError, collect_errors, unknown_name, unknown_names
 from polyglot.core.language_codes import normal_form, repeated_languages
 from polyglot.core.problems import KeyPath, Problem
 from polyglot.core.registry import ComponentConfig
@@ -66,13 +66,12 @@ def _language_problems(config: Config) -> Iterator[Problem]:
     if repeated:
         yield Problem(("languages",), f"{', '.join(repeated)} named twice")
 
+    known_languages = set(config.languages)
     for section in ("model", "vocabulary", "text"):
-        for language in getattr(config, section).languages:
-            if language not in config.languages:
-                yield Problem(
-                    (section, "languages", language),
-                    unknown_name("language", language, config.languages),
-                )
+        named_languages = getattr(config, section).languages
+        unknown = [language for language in named_languages if language not in known_languages]
+        for language, message in unknown_names("language", unknown, config.languages):
+            yield Problem((section, "languages", language), message, languages=(language,))
 
 
 def _repeated_languages(config: Config) -> list[str]:
@@ -119,7 +118,8 @@ def _trained_before_problems(config: Config) -> list[Problem]:
             for language in (pair.source, pair.target):
                 if language not in config.languages:
                     message = unknown_name("language", language, config.languages)
-                    problems.append(Problem(("trained_before",), message))
+                    problem = Problem(("trained_before",), message, languages=(language,))
+                    problems.append(problem)
     return problems
 
 
@@ -141,7 +141,9 @@ def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) ->
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
                 message = unknown_name("component", pattern, names)
-                yield Problem((key,), message)
+                _, _, name = pattern.partition(".")
+                is_unknown = LANGUAGE_CODE.fullmatch(name) and name not in config.languages
+                yield Problem((key,), message, languages=(name,) if is_unknown else ())
 
 
 def _all_pairs(languages: Sequence[str]) -> list[LanguagePair]:
@@ -281,19 +283,19 @@ def _decoder_options(config: Config, language: str) -> list[ComponentConfig]:
 
 def _word_prediction_in_group(config: Config) -> Iterator[Problem]:
     """Yield the first shared decoder that predicts words, but of different vocabularies."""
-    for language in config.languages:
-        options = _decoder_options(config, language)
-        if not options:
+    vocabularies = config.sharing.group_names("vocabulary", config.languages)
+    for members in config.sharing.group_members("decoder", config.languages):
+        if len({vocabularies[member] for member in members}) == 1:
             continue
-        members = config.sharing.members("decoder", language, config.languages)
-        vocabularies = {config.sharing.group_name("vocabulary", member) for member in members}
-        if len(vocabularies) > 1:
-            yield Problem(
-                ("model", "options", "decoder"),
-                f"{options[0].type} predicts words, so {' and '.join(members)} "
-                "cannot share a decoder without sharing their vocabulary",
-            )
-            return
+        for language in members:
+            options = _decoder_options(config, language)
+            if options:
+                yield Problem(
+                    ("model", "options", "decoder"),
+                    f"{options[0].type} predicts words, so {' and '.join(members)} "
+                    "cannot share a decoder without sharing their vocabulary",
+                )
+                return
 
 
 def _different_settings_in_group(config: Config) -> Iterator[Problem]:
@@ -310,8 +312,7 @@ def _different_settings_in_group(config: Config) -> Iterator[Problem]:
         ("decoder", "model.embedding.size", lambda language: model(language).embedding.size),
     ]
     for part, key, setting in comparisons:
-        for language in config.languages:
-            first = config.sharing.members(part, language, config.languages)[0]
+        for first, language in _group_neighbours(config, part):
             if setting(first) != setting(language):
                 yield Problem(
                     ("sharing", part),
@@ -319,6 +320,13 @@ def _different_settings_in_group(config: Config) -> Iterator[Problem]:
                     related=(tuple(key.split(".")),),
                 )
                 break
+
+
+def _group_neighbours(config: Config, part: str) -> Iterator[tuple[str, str]]:
+    """Yield the first language of each group with every other one."""
+    for members in config.sharing.group_members(part, config.languages):
+        for language in members[1:]:
+            yield members[0], language
 
 
 def _vocabulary_settings(config: Config, language: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from polyglot.config.schema import (
     DataConfig,
     TrainingConfig,
 )
+from polyglot.config.language_names import merge_language_problems
 from polyglot.config.stored import complete_stored_config, is_stored_config
 from polyglot.config.unused import refused_settings
 from polyglot.core import presets
@@ -138,6 +139,8 @@ def check_config(
             problems += _independent(written_problems(config), left_out)
         if problems and extra_problems:
             problems += _independent(extra_problems(config), left_out)
+        # Two checks may find the same mistake, such as a wrong schedule.
+        problems = merge_language_problems(list(dict.fromkeys(problems)), config.languages)
     if problems:
         raise ConfigError(problems, where=where)
     return config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from polyglot.core.problems import Problem, as_problems
@@ -53,6 +53,10 @@ def collect_errors(problems: list[Problem], *path: str | int) -> Iterator[None]:
         problems.append(Problem(path, str(error)))
 
 
+LONG_MESSAGES = 10
+"""Unknown names whose messages have a suggestion and all known names."""
+
+
 def pluralize(count: int, noun: str) -> str:
     """Return `1 line`, `2 lines`."""
     if count == 1:
@@ -81,6 +85,22 @@ def unknown_name(kind: str, name: object, known_names: Iterable[str]) -> str:
 
     listing = ", ".join(choices) or "none"
     return f"{message} Known: {listing}"
+
+
+def unknown_names(
+    kind: str,
+    names: Iterable[str],
+    known_names: Collection[str],
+) -> Iterator[tuple[str, str]]:
+    """Yield names with the message of `unknown_name`; with a short one after the first ten.
+
+    Every message compares its name with all known names, so a thousand would take minutes.
+    """
+    for number, name in enumerate(names):
+        if number < LONG_MESSAGES:
+            yield name, unknown_name(kind, name, known_names)
+        else:
+            yield name, f"no {kind} named {name!r}"
 
 
 def _listing(problems: Sequence[Problem], where: str) -> str:

@@ -19,6 +19,8 @@ class Problem:
     """What was found, and what would be right."""
     related: tuple[KeyPath, ...] = ()
     """Other keys that the problem depends on; it is not reported if one of them is invalid."""
+    languages: tuple[str, ...] = ()
+    """Languages whose name may be the cause: unknown ones, or one without text."""
 
     @property
     def key(self) -> str:

@@ -9,8 +9,12 @@ from fnmatch import fnmatchcase
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.language_codes import resolve_language
+from polyglot.core.problems import Problem
 
 LANGUAGE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+MOST_PROBLEMS = 20
+"""Patterns without a pair that are reported together; each is compared with all languages."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,35 +69,47 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
 
     Patterns are `de-en`, `*-en`, `en-*` and `*-*`. Only a pattern without a star matches a copy.
     A language may have another spelling than in the run, such as `de` for `deu_Latn`.
-    Raises ConfigError with every pattern that matches no pair.
+    Raises ConfigError with every pattern that matches no pair, at most the first MOST_PROBLEMS.
     """
+    languages = dict.fromkeys(languages)  # in order, and a name is found at once
     matches: dict[LanguagePair, None] = {}
-    problems: list[str] = []
+    problems: list[Problem] = []
     for pattern in patterns:
+        if len(problems) == MOST_PROBLEMS:
+            break
         if "-" not in pattern:
-            problems.append(
-                f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
-            )
+            message = f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
+            problems.append(Problem((), message))
             continue
         try:
             pairs = _matches_of(pattern, languages)
         except ConfigError as error:
-            problems.append(f"{pattern!r}: {error}")
+            problems.append(Problem((), f"{pattern!r}: {error}"))
             continue
         if not pairs:
-            problems.append(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")
+            problems.append(_unmatched(pattern, languages))
         matches.update(dict.fromkeys(pairs))
     if problems:
         raise ConfigError(problems)
     return list(matches)
 
 
-def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
+def _unmatched(pattern: str, languages: Sequence[str]) -> Problem:
+    """Problem of a pattern without pairs, with the languages of the pattern that are not known."""
+    unknown = []
+    for name in pattern.split("-"):
+        if LANGUAGE_CODE.fullmatch(name) and resolve_language(name, languages) not in languages:
+            unknown.append(name)
+    message = f"{pattern!r} matches no pair of the languages {', '.join(languages)}"
+    return Problem((), message, languages=tuple(dict.fromkeys(unknown)))
+
+
+def _matches_of(pattern: str, languages: Collection[str]) -> list[LanguagePair]:
     source, _, target = pattern.partition("-")
     source_pattern = _spelling_in_run(source, languages)
     target_pattern = _spelling_in_run(target, languages)
-    sources = [language for language in languages if fnmatchcase(language, source_pattern)]
-    targets = [language for language in languages if fnmatchcase(language, target_pattern)]
+    sources = _matching_languages(source_pattern, languages)
+    targets = _matching_languages(target_pattern, languages)
     pairs = []
     for source in sources:
         for target in targets:
@@ -101,6 +117,12 @@ def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
             if not pair.is_copy or (source_pattern, target_pattern) == (source, target):
                 pairs.append(pair)
     return pairs
+
+
+def _matching_languages(pattern: str, languages: Collection[str]) -> list[str]:
+    if pattern in languages and LANGUAGE_CODE.fullmatch(pattern):
+        return [pattern]
+    return [language for language in languages if fnmatchcase(language, pattern)]
 
 
 def resolve_pair(
@@ -118,7 +140,7 @@ def resolve_pair(
     return LanguagePair(source, target)
 
 
-def _spelling_in_run(name: str, languages: Sequence[str]) -> str:
+def _spelling_in_run(name: str, languages: Collection[str]) -> str:
     """Return the language of the run that a name without wildcards means."""
     if not LANGUAGE_CODE.fullmatch(name):
         return name

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy
 from pydantic import Field, model_validator
 
-from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.errors import ConfigError, collect_errors, unknown_names
 from polyglot.core.language_codes import find_language
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.registry import ComponentConfig, Registry
@@ -252,12 +252,12 @@ def _cached_tasks(
     config = kind.model_validate_json(settings)
     problems: list[Problem] = []
     named: list[LanguagePair] = []
-    excluded: list[LanguagePair] = []
+    excluded: set[LanguagePair] = set()
     with collect_errors(problems, "schedule"):
         named = _named_pairs(config, languages, center=config.center)
     with collect_errors(problems, "schedule", "exclude"):
         patterns = _fill_in_center(config.exclude, languages, config.center)
-        excluded = match_pairs(patterns, languages)
+        excluded.update(match_pairs(patterns, languages))
     pairs = [pair for pair in dict.fromkeys(named) if pair not in excluded]
 
     pairs_are_valid = not problems
@@ -321,10 +321,10 @@ def _named_pairs(
         copied = section.copies
 
     problems: list[Problem] = []
-    for language in copied:
-        if language not in languages:
-            message = unknown_name("language", language, languages)
-            problems.append(Problem(("copies",), message))
+    known_languages = set(languages)
+    unknown = [language for language in copied if language not in known_languages]
+    for language, message in unknown_names("language", unknown, languages):
+        problems.append(Problem(("copies",), message, languages=(language,)))
     pairs: list[LanguagePair] = []
     with collect_errors(problems, "pairs"):
         patterns = _fill_in_center(section.pairs, languages, center)

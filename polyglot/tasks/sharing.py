@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from polyglot.core.errors import unknown_name
+from polyglot.core.errors import unknown_names
 from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair
@@ -56,6 +56,24 @@ class SharingConfig(ComponentConfig):
         group = self.group_name(part, language)
         return [member for member in languages if self.group_name(part, member) == group]
 
+    def group_names(self, part: str, languages: Iterable[str]) -> dict[str, str]:
+        """Return the group of each language, or the language itself; in linear time."""
+        groups = getattr(self, part)
+        if groups == ALL_LANGUAGES:
+            return dict.fromkeys(languages, ALL_LANGUAGES)
+        names: dict[str, str] = {}
+        for name, members in groups.items():
+            for member in members:
+                names.setdefault(member, name)
+        return {language: names.get(language, language) for language in languages}
+
+    def group_members(self, part: str, languages: Sequence[str]) -> list[list[str]]:
+        """Return the languages of each group, in the order of the languages."""
+        members: dict[str, list[str]] = {}
+        for language, group in self.group_names(part, languages).items():
+            members.setdefault(group, []).append(language)
+        return list(members.values())
+
     def shares_output(self, language: str, *, tied: bool) -> bool:
         """Return True if the group of the decoder has one output layer.
 
@@ -77,13 +95,14 @@ class SharingConfig(ComponentConfig):
 
     def _vocabulary_problems(self, languages: Sequence[str]) -> Iterator[Problem]:
         """Yield the first two languages that share embeddings but not their vocabulary."""
-        for language in languages:
-            vocabulary = self.group_name("vocabulary", language)
-            for member in self.members("embeddings", language, languages):
-                if self.group_name("vocabulary", member) != vocabulary:
+        vocabularies = self.group_names("vocabulary", languages)
+        for members in self.group_members("embeddings", languages):
+            first = members[0]
+            for member in members:
+                if vocabularies[member] != vocabularies[first]:
                     yield Problem(
                         ("sharing", "embeddings"),
-                        f"{language} and {member} cannot share embeddings "
+                        f"{first} and {member} cannot share embeddings "
                         "without sharing their vocabulary",
                     )
                     return
@@ -95,19 +114,19 @@ def _group_problems(
     languages: Sequence[str],
 ) -> Iterator[Problem]:
     """Yield invalid group names, unknown languages, and languages in several groups."""
+    known_languages = set(languages)
     grouped_languages: list[str] = []
     for name, members in groups.items():
         path = ("sharing", part, name)
-        if not GROUP_NAME.fullmatch(name) or name in languages:
+        if not GROUP_NAME.fullmatch(name) or name in known_languages:
             yield Problem(
                 path,
                 f"{name!r} cannot name a group; "
                 "use letters, digits and underscores, and no name of a language",
             )
-        for member in members:
-            if member not in languages:
-                message = unknown_name("language", member, languages)
-                yield Problem(path, message)
+        unknown = [member for member in members if member not in known_languages]
+        for member, message in unknown_names("language", unknown, languages):
+            yield Problem(path, message, languages=(member,))
         grouped_languages += members
 
     counts = Counter(grouped_languages)

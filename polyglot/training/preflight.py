@@ -43,7 +43,7 @@ def check_and_open_corpora(
     train = _corpora(config, config.data.train, run)
     held_out = _held_out_corpora(config, run)
     machine_problems = _machine_problems(config, resuming=resuming)
-    text_problems = _text_problems(train, held_out, config)
+    text_problems = _text_problems(train, held_out, trained_languages(config))
     if machine_problems:
         raise ConfigError(
             machine_problems + as_problems(text_problems),
@@ -71,15 +71,23 @@ def check_and_open_corpora(
 def preflight_problems(config: Config) -> list[Problem]:
     """Problems of a new run on this machine that can be found without reading much text."""
     train = _corpora(config, config.data.train)
-    machine_problems = _machine_problems(config, resuming=False)
-    text_problems = as_problems(_text_problems(train, _held_out_corpora(config), config))
-    missing = train.missing_languages(trained_languages(config))
-    problems = machine_problems
-    for problem in text_problems:
+    problems = _machine_problems(config, resuming=False)
+    try:
+        languages = trained_languages(config)
+    except ConfigError:  # the schedule is not valid, which another check reports
+        languages = set(config.languages)
+
+    missing = {}
+    for language in languages:
+        for message in train.missing_languages({language}):
+            missing[message] = language
+    text_problems = _text_problems(train, _held_out_corpora(config), languages)
+    for problem in as_problems(text_problems):
         if problem.message in missing:
             # The language may be in a training corpus that has a problem of its own. A problem is
             # shown only if its `related` keys have no other problem.
-            problem = replace(problem, related=(("data", "train"),))
+            language = missing[problem.message]
+            problem = replace(problem, related=(("data", "train"),), languages=(language,))
         problems.append(problem)
     return problems
 
@@ -163,10 +171,13 @@ def _supports_precision(precision: str, device: str) -> bool:
 def _text_problems(
     train: Corpora,
     held_out: Mapping[str, Corpora],
-    config: Config,
+    languages: set[str],
 ) -> list[str]:
-    """Problems of all texts, each once; held-out text may lack languages but must be readable."""
-    train_problems = train.check(trained_languages(config))
+    """Problems of all texts, each once; held-out text may lack languages but must be readable.
+
+    languages: those that need training text.
+    """
+    train_problems = train.check(languages)
     problems = dict.fromkeys(train_problems)
     mentioned = set(train_problems)
     for part, corpora in held_out.items():

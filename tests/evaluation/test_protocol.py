@@ -26,11 +26,12 @@ def protocol(**settings: object) -> Protocol:
 def translator(sources: str, targets: str) -> SimpleNamespace:
     """Translator with encoders and decoders of these languages."""
 
-    def check(source: str, target: str) -> None:
+    def resolve(source: str, target: str) -> LanguagePair:
         if source not in sources.split() or target not in targets.split():
             raise ConfigError(f"no components for {source}-{target}")
+        return LanguagePair(source, target)
 
-    return SimpleNamespace(sources=sources.split(), targets=targets.split(), check=check)
+    return SimpleNamespace(sources=sources.split(), targets=targets.split(), resolve=resolve)
 
 
 def select(settings: dict, *, sources: str = "en de fr", targets: str = "en de fr") -> list[str]:
