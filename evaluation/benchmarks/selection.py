@@ -24,8 +24,8 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.vocabulary_selection import (
     RestrictedVocabularyDecoder,
-    most_probable_words,
-    union_of_words,
+    select_words,
+    selection_saves_time,
 )
 from polyglot.inference.translator import Translator
 from polyglot.model.config import ModelConfig
@@ -143,14 +143,15 @@ def searches_of_random_model(arguments: argparse.Namespace) -> Searches:
             rows = slice(start, start + arguments.batch)
             memory = model.encode("de", tokens[rows], mask[rows])
             lengths = mask[rows].sum(dim=1)
-            batch_decoder = decoder
-            if words is not None:
+            selected = None
+            if words is not None and selection_saves_time(words, arguments.vocabulary):
                 predictor = decoder.word_predictor("initial_words")
                 initial_state = decoder.body.initial_state(memory)
                 hidden, _ = predictor(initial_state, memory)
-                selected = most_probable_words(predictor.output(hidden), words)
-                if use_union:
-                    selected = union_of_words(selected)
+                scores = predictor.output(hidden).float().log_softmax(dim=1)
+                selected = select_words(scores, words, together=use_union)
+            batch_decoder = decoder
+            if selected is not None:
                 batch_decoder = RestrictedVocabularyDecoder(decoder, selected)
             search(batch_decoder, memory, lengths, config)
 

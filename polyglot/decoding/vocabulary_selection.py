@@ -17,6 +17,20 @@ from polyglot.decoding.base import Hypothesis, SelectingDecoder
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import SPECIAL_TOKENS
 
+FEW_WORDS = 1000
+"""Up to this number of words, a selection is always used."""
+
+
+def selection_saves_time(count: int, vocabulary_size: int) -> bool:
+    """False if search among selected words may take longer than search among all words.
+
+    With more than half of the words, the smaller products save about as much time as the selection
+    takes. Measured with `evaluation/benchmarks/selection.py`. count: without the special tokens.
+    """
+    if count <= FEW_WORDS:
+        return count + len(SPECIAL_TOKENS) < vocabulary_size
+    return 2 * count <= vocabulary_size
+
 
 def most_probable_words(scores: Tensor, count: int) -> Tensor:
     """Return the special tokens and the `count` most probable other words of each sentence.
@@ -31,6 +45,21 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
     is_selected = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, words, True)
     selected = torch.nonzero_static(is_selected, size=words.numel())
     return selected[:, 1].view(-1, number)
+
+
+def select_words(scores: Tensor, count: int, *, together: bool) -> Tensor | None:
+    """Return the selected words: (B, K) of each sentence, or (U,) of all sentences together.
+
+    None if words of all sentences together are so many that a search among all words is faster.
+    A single sentence has (U,) words, which need fewer steps. scores (B, V).
+    """
+    words = most_probable_words(scores, count)
+    if len(words) > 1 and not together:
+        return words
+    words = union_of_words(words)
+    if selection_saves_time(len(words) - len(SPECIAL_TOKENS), scores.shape[1]):
+        return words
+    return None
 
 
 def union_of_words(words: Tensor) -> Tensor:

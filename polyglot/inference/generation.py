@@ -15,8 +15,8 @@ from polyglot.decoding.beam_search import search
 from polyglot.decoding.ensemble_decoder import Average, EnsembleDecoder, EnsembleMemory
 from polyglot.decoding.vocabulary_selection import (
     RestrictedVocabularyDecoder,
-    most_probable_words,
-    union_of_words,
+    select_words,
+    selection_saves_time,
 )
 from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
@@ -166,23 +166,21 @@ def _select_words(
 ) -> torch.Tensor | None:
     """Return the only words that search may use: (B, K) for each sentence, or (U,) for all.
 
-    None if these are all words. Raises ConfigError if no model can select words.
+    None if search uses all words. Raises ConfigError if no model can select words.
     """
-    scores = []
+    selecting = []
     for source in sources:
-        model_scores = source.translator.word_scores(source, target, config)
-        if model_scores is not None:
-            scores.append(model_scores)
-    if not scores:
+        if source.translator.selects_words(target, config):
+            selecting.append(source)
+    if not selecting:
         raise ConfigError(_no_selection(target, config))
 
-    words = most_probable_words(sum(scores), config.select)
-    if config.select_for == "batch":
-        words = union_of_words(words)
-    vocabulary_size = scores[0].shape[-1]
-    if words.shape[-1] < vocabulary_size:
-        return words
-    return None
+    vocabulary_size = sources[0].translator.model.decoders[target].output.out_features
+    if not selection_saves_time(config.select, vocabulary_size):
+        return None
+
+    scores = [source.translator.word_scores(source, target, config) for source in selecting]
+    return select_words(sum(scores), config.select, together=config.select_for == "batch")
 
 
 def _no_selection(target: str, config: SearchConfig) -> str:

@@ -280,6 +280,12 @@ class Translator(SentenceEncoder):
                 translations.append(translation)
             yield translations
 
+    def selects_words(self, target: str, config: SearchConfig) -> bool:
+        """True if the model has what the vocabulary selection of these settings needs."""
+        if config.select_by == "shortlist":
+            return self.shortlists is not None
+        return self.model.decoders[target].word_predictor("initial_words") is not None
+
     @torch.inference_mode()
     def word_scores(
         self,
@@ -292,18 +298,16 @@ class Translator(SentenceEncoder):
         None if the model has no word predictor or no shortlists. Raises CheckpointError if the
         file of a shortlist is missing.
         """
+        if not self.selects_words(target, config):
+            return None
         if config.select_by == "shortlist":
             return self._shortlist_scores(sources, target)
         decoder = self.model.decoders[target]
         predictor = decoder.word_predictor("initial_words")
-        if predictor is None:
-            return None
         hidden, _ = predictor(decoder.body.initial_state(sources.memory), sources.memory)
         return predictor.output(hidden).float().log_softmax(dim=1)
 
-    def _shortlist_scores(self, sources: EncodedSources, target: str) -> torch.Tensor | None:
-        if self.shortlists is None:
-            return None
+    def _shortlist_scores(self, sources: EncodedSources, target: str) -> torch.Tensor:
         scores = []
         for sentence in sources.sentences:
             shortlist = self.shortlists(LanguagePair(sentence.language, target))

@@ -14,6 +14,10 @@ COPIED_ROW_COST = 32
 input. A copied row is read from memory in every step. Measured on two CPU cores with
 `evaluation/benchmarks/selection.py`; on one core it is about half."""
 
+NEARLY_ALL = 0.9
+"""Share of common rows above which all rows are computed, since a copy of the common rows would
+take longer than it saves."""
+
 
 class SelectedRowsLinear:
     """Linear layer with U rows of one matrix for each of B sentences.
@@ -104,7 +108,8 @@ class _CopiedRows(NamedTuple):
 class _CommonRows(NamedTuple):
     """Product with all rows that any sentence selects; each sentence then picks its columns.
 
-    On other devices than the CPU it has all rows: looking for common rows waits for the device.
+    If nearly all rows are common, it has all rows. On other devices than the CPU it always has all
+    rows: looking for common rows waits for the device.
     """
 
     layer: AccumulatedLinear
@@ -119,6 +124,8 @@ class _CommonRows(NamedTuple):
         is_common = torch.zeros(len(weight), dtype=torch.bool, device=rows.device)
         is_common[rows.flatten()] = True
         common = is_common.nonzero().squeeze(1)
+        if len(common) > NEARLY_ALL * len(weight):
+            return cls(AccumulatedLinear(weight, bias=bias), rows)
         columns = (is_common.cumsum(0) - 1)[rows]
         layer = AccumulatedLinear(weight.index_select(0, common), bias=bias.index_select(0, common))
         return cls(layer, columns)

@@ -15,6 +15,8 @@ from polyglot.decoding.shortlist import Shortlist
 from polyglot.decoding.vocabulary_selection import (
     RestrictedVocabularyDecoder,
     most_probable_words,
+    select_words,
+    selection_saves_time,
     union_of_words,
 )
 from polyglot.evaluation.protocol import Protocol
@@ -217,6 +219,51 @@ def test_few_rows_are_copied_and_many_are_computed_together():
     assert many.copied_rows is None
 
 
+def test_nearly_all_rows_are_not_copied():
+    weight = torch.randn(100, 3)
+    bias = torch.randn(100)
+    words = torch.stack([torch.arange(1, 61), torch.arange(40, 100)])
+    rows = SelectedRowsLinear(weight, bias, words)
+    inputs = torch.randn(2, 3)
+    expected = (inputs @ weight.T + bias).gather(1, words)
+    assert not rows.copies_rows(hypotheses=1)
+    assert allclose(rows(inputs), expected)
+    assert torch.equal(rows.common_rows.columns, words), "columns of a product with all rows"
+
+
+@pytest.mark.parametrize(
+    ("count", "vocabulary", "saves"),
+    [
+        (1_000, 1_005, True),
+        (1_000, 1_004, False),  # with the special tokens these are all words
+        (8_502, 17_004, True),
+        (8_503, 17_004, False),
+        (10_000, 17_004, False),
+        (10_000, 30_000, True),
+    ],
+)
+def test_selection_of_more_than_half_of_many_words_saves_no_time(count, vocabulary, saves):
+    assert selection_saves_time(count, vocabulary) == saves
+
+
+def test_words_of_a_single_sentence_are_those_of_the_batch():
+    scores = torch.randn(1, 30)
+    words = select_words(scores, 5, together=False)
+    assert words.tolist() == most_probable_words(scores, 5)[0].tolist()
+    assert select_words(scores.expand(2, -1), 5, together=False).shape == (2, 9)
+    assert select_words(scores.expand(2, -1), 5, together=True).shape == (9,)
+    assert select_words(scores, 26, together=False) is None
+
+
+def test_a_batch_that_needs_most_words_together_searches_all_words():
+    scores = torch.zeros(2, 3_000)
+    scores[0, 100:1_200] = 1.0
+    scores[1, 1_200:2_300] = 1.0
+    assert select_words(scores, 1_100, together=True) is None
+    assert select_words(scores, 1_100, together=False).shape == (2, 1_104)
+    assert select_words(scores[:1].expand(2, -1), 1_100, together=True).shape == (1_104,)
+
+
 # The shortlist ------------------------------------------------------------------------------------
 
 
@@ -317,6 +364,13 @@ def test_a_shortlist_serves_runs_without_prediction(tmp_path, monkeypatch, capsy
     with pytest.raises(CheckpointError, match="not a shortlist"):
         Translator.load(run).translate(text(), **GIVEN, select=8, select_by="shortlist")
     assert "no vocabulary named 'cs'" in program.refuses("shortlist", run.path, "de-cs")
+
+
+def test_a_selection_that_saves_no_time_does_not_predict_words(run, monkeypatch):
+    translator = Translator.load(run)
+    whole = translator.translate(text(), **GIVEN)
+    monkeypatch.setattr(Translator, "word_scores", None)
+    assert translator.translate(text(), **GIVEN, select=1000) == whole
 
 
 def test_an_ensemble_selects_as_one(run):
