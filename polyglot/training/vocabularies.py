@@ -19,12 +19,16 @@ from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.text.vocabulary_size import is_doubtful_size
 from polyglot.training.warm_start import WarmStart
 
 logger = logging.getLogger("polyglot")
 
 SHORT_TEXT = 50_000
 """Largest number of sentences of a short text: learning its vocabulary takes only seconds."""
+
+KEPT_SENTENCES = 500_000
+"""Sentences of short texts that stay in memory; those of further texts are read again."""
 
 
 def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
@@ -121,8 +125,8 @@ def build_vocabularies(
 
     Languages that share a vocabulary learn it from the text of all languages of their group.
     Raises ConfigError with all sizes that do not fit their text, DataError for empty text. Short
-    texts come first, so that a size that is too large for its text is reported before the slow work
-    on long texts.
+    texts with a doubtful size come first, since this takes little time: impossible sizes are
+    reported before any other vocabulary is learnt. Long texts come last.
     """
     first_languages: dict[str, str] = {}
     for language in languages:
@@ -130,29 +134,50 @@ def build_vocabularies(
         first_languages.setdefault(group, language)
 
     learnt: dict[str, Vocabulary] = {}
-    long_texts: dict[str, str] = {}
+    short_texts: dict[str, list[str] | None] = {}
+    long_texts: list[str] = []
+    kept_sentences = 0
     errors: list[PolyglotError] = []
     for group, language in first_languages.items():
         text = _group_text(config, corpora, normalisers, language)
         start = list(islice(text, SHORT_TEXT + 1))
         if len(start) > SHORT_TEXT:
-            long_texts[group] = language
-            continue
-        with _append_error(errors):
-            learnt[group] = _train_vocabulary(config, start, normalisers[language], group)
+            long_texts.append(group)
+        elif _has_doubtful_size(config, start, normalisers[language]):
+            with _append_error(errors):
+                learnt[group] = _train_vocabulary(config, start, normalisers[language], group)
+        else:
+            kept_sentences += len(start)
+            short_texts[group] = start if kept_sentences <= KEPT_SENTENCES else None
     _raise_together(errors)
 
-    for group, language in long_texts.items():
-        text = _group_text(config, corpora, normalisers, language)
-        with _append_error(errors):
-            learnt[group] = _train_vocabulary(config, text, normalisers[language], group)
-    _raise_together(errors)
+    for groups in (list(short_texts), long_texts):
+        for group in groups:
+            language = first_languages[group]
+            text = short_texts.pop(group, None)
+            if text is None:
+                text = _group_text(config, corpora, normalisers, language)
+            with _append_error(errors):
+                learnt[group] = _train_vocabulary(config, text, normalisers[language], group)
+        _raise_together(errors)
 
     vocabularies = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
         vocabularies[language] = learnt[group]
     return vocabularies
+
+
+def _has_doubtful_size(config: Config, text: Sequence[str], normaliser: Normaliser) -> bool:
+    """Return True for a size that may not fit the text, and for an empty text."""
+    if not any(map(str.strip, text)):
+        return True
+    symbols = normaliser.symbols
+    return is_doubtful_size(
+        text,
+        config.vocabulary.for_language(normaliser.language),
+        unsplit_pieces=symbols.pieces if symbols else (),
+    )
 
 
 def _train_vocabulary(

@@ -62,6 +62,28 @@ def test_the_reported_size_is_possible(build):
     assert [len(vocabulary) for vocabulary in built.values()] == largest
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_impossible_sizes_are_reported_before_a_vocabulary_is_learnt(kind, build, caplog):
+    """English has a possible size and comes first; no vocabulary is learnt from its text."""
+    caplog.set_level(logging.INFO)
+    settings = {"type": kind, "size": 8000, "languages": {"en": {"type": "word", "size": 100}}}
+    with pytest.raises(ConfigError) as error:
+        build(settings)
+    assert len(problems(error)) == 2
+    assert "vocabulary of" not in caplog.text
+
+
+@pytest.mark.parametrize("kept", [0, 60, 500_000])
+def test_texts_that_are_read_again_give_the_same_vocabularies(kept, build, monkeypatch):
+    settings = {"type": "word", "size": 100}
+    expected = build(settings)
+    monkeypatch.setattr(vocabularies, "KEPT_SENTENCES", kept)
+    built = build(settings)
+    assert list(built) == list(expected)
+    for language, vocabulary in built.items():
+        assert vocabulary.sha256 == expected[language].sha256
+
+
 def test_long_texts_are_not_learnt_from_if_a_size_of_a_short_one_is_impossible(
     build, monkeypatch, tmp_path
 ):
