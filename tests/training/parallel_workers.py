@@ -42,6 +42,7 @@ STOPPED = " stopped"
 """end of the name of a job that stops and resumes a case"""
 CONTINUED = "continued"
 DIVERGING = "diverging"
+FAILING = "failing"
 
 
 class Workers:
@@ -126,6 +127,8 @@ def run_job(folder: Path, job: str, processes: Processes) -> None:
         train_half_alone_half_together(folder, processes)
     elif job == DIVERGING:
         train_with_different_parameters(folder, processes)
+    elif job == FAILING:
+        train_with_failing_validation(folder, processes)
     elif job.endswith(STOPPED):
         train_stop_and_resume(folder, job, processes)
     else:
@@ -211,15 +214,46 @@ def train_with_different_parameters(folder: Path, processes: Processes) -> None:
     processes.barrier(DIVERGING)
 
 
+def train_with_failing_validation(folder: Path, processes: Processes) -> None:
+    """Train a case whose first validation fails in the second process; record the error message.
+
+    There is no checkpoint before that validation.
+    """
+    validation = {**settings("mixed")["validation"], "every": 4}
+    trainer = make_case_trainer(
+        folder, "mixed", processes, run_name=FAILING, validation=validation
+    )
+
+    def fail(*arguments: Any) -> float:
+        raise ValueError("no tokenizer")
+
+    score = Validator._bleu
+    if processes.rank == 1:
+        Validator._bleu = fail
+    try:
+        trainer.train()
+    except (ValueError, TrainingError) as error:
+        write_facts(folder, FAILING, processes, str(error))
+    finally:
+        Validator._bleu = score
+    processes.barrier(FAILING)
+
+
 def make_case_trainer(
-    folder: Path, name: str, processes: Processes, *, run_name: str | None = None
+    folder: Path,
+    name: str,
+    processes: Processes,
+    *,
+    run_name: str | None = None,
+    **changes: Any,
 ) -> Trainer:
-    """Trainer of a case, in a new run directory."""
+    """Trainer of a case, in a new run directory. changes: sections in place of those of the case"""
     run_name = run_name or name
+    sections = {**settings(name), **changes}
     if processes.is_main:
-        run = tiny_run(folder, run_name, **settings(name))
+        run = tiny_run(folder, run_name, **sections)
     else:
-        config = check_config(tiny_settings(folder, run_name, **settings(name)), where="tiny")
+        config = check_config(tiny_settings(folder, run_name, **sections), where="tiny")
         run = Run(folder / run_name, config)
     return make_trainer(run, run_name, processes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import deque
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from tests.training.parallel_cases import (
     half_settings,
     settings,
 )
-from tests.training.parallel_workers import CONTINUED, DIVERGING, STOPPED, Workers
+from tests.training.parallel_workers import CONTINUED, DIVERGING, FAILING, STOPPED, Workers
 
 NUMBERED_CASES = []
 for processes, names in CASES_BY_NUMBER.items():
@@ -292,6 +293,20 @@ def test_different_parameters_on_two_processes_are_an_error(workers):
             "step 7: bridge is no longer the same on all processes: "
             "rank 0 and rank 1 have different parameters; "
         )
+
+
+def test_a_validation_that_fails_on_one_process_loses_no_step(workers):
+    """All processes write a checkpoint together, and then end with the error."""
+    messages = [workers(2).facts(FAILING, rank) for rank in range(2)]
+    assert messages[1] == "no tokenizer"
+    assert re.fullmatch(
+        "the validation of (de-fr|fr-en) failed in another process: ValueError: no tokenizer",
+        messages[0],
+    )
+    run = Run.open(workers(2).folder / FAILING)
+    [checkpoint] = checkpoints.choose(run.checkpoints, "last")
+    assert checkpoint.step == 4
+    assert tensors_of(checkpoint)
 
 
 # Resuming ----------------------------------------------------------------------------------------
