@@ -1,0 +1,1 @@
+"""The program on another device than the CPU, on stand-ins for a GPU; see `rules.py`."""
