@@ -55,11 +55,27 @@ ENDS = st.sampled_from(
 LINES = st.lists(st.tuples(WORDS, ENDS).map("".join), min_size=1, max_size=8).map(" ".join)
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "fi", "cs"])
-@settings(max_examples=300, deadline=None)
-@given(lines=st.lists(LINES, min_size=3, max_size=3))
+MOSES_LANGUAGES = ["en", "de", "fr", "fi", "cs"]
+THREE_LINES = st.lists(LINES, min_size=3, max_size=3)
+
+
+@pytest.mark.parametrize("language", MOSES_LANGUAGES)
+@settings(max_examples=60, deadline=None)
+@given(lines=THREE_LINES)
 def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines):
     """The short cuts of both steps give the very line that the scripts give."""
+    check_against_moses(language, lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", MOSES_LANGUAGES)
+@settings(max_examples=1000, deadline=None)
+@given(lines=THREE_LINES)
+def test_what_is_known_of_words_is_what_moses_makes_of_many_lines(language, lines):
+    check_against_moses(language, lines)
+
+
+def check_against_moses(language, lines):
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     tokenize, punctuation = (

@@ -1,6 +1,9 @@
 """Reversible tokenization: `undo(apply(text))` is the text, in every language and script."""
 
 import gzip
+import unicodedata
+from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -86,11 +89,23 @@ def test_marks_are_written_only_where_spaces_are_unusual(language, text, tokens)
 
 
 @pytest.mark.parametrize("language", SCRIPT_CODES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=TEXTS)
 @example(text="")
 @example(text=" ")
 def test_every_text_is_restored(language, text):
+    _check_text(language, text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", SCRIPT_CODES)
+@settings(max_examples=1000, deadline=None)
+@given(text=TEXTS)
+def test_every_text_of_a_thousand_is_restored(language, text):
+    _check_text(language, text)
+
+
+def _check_text(language, text):
     steps = normaliser(language)
     tokens = steps.apply(text)
     assert tokens == " ".join(tokens.split())
@@ -112,26 +127,55 @@ def test_output_of_a_model_can_be_undone(text, step, language):
     normaliser(language, step).undo(text)
 
 
-def test_text_of_all_languages_is_restored_through_a_vocabulary(shared_data, vocabulary):
+@pytest.mark.parametrize("count", [60, pytest.param(363, marks=pytest.mark.slow)])
+def test_text_of_all_languages_is_restored_through_a_vocabulary(count, shared_data, vocabulary):
+    """Sixty languages with all scripts; in the slow tests, all 363 languages."""
     text = shared_data / "udhr" / "udhr.tsv.gz"
     if not text.exists():
         pytest.skip(f"{text} is absent")
     with gzip.open(text, "rt", encoding="utf-8") as rows:
         columns = list(zip(*(row.rstrip("\n").split("\t") for row in rows)))[1:]
     assert len(columns) == 363
-    for language, *lines in columns:
+    chosen = _sample_of_all_scripts(columns, count)
+    assert len(chosen) == count
+    for language, *lines in chosen:
         _check(language, lines, vocabulary)
 
 
-def test_news_are_restored_and_marks_are_rare(shared_data, vocabulary):
-    """Fewer than one token in a hundred is a mark, except in Chinese and Korean."""
+def _sample_of_all_scripts(columns, count):
+    """Return a random sample of the columns that has at least one column of each script."""
+    first_of_script = {}
+    others = []
+    for column in Random(1).sample(columns, len(columns)):
+        script = _script_of("".join(column[1:]))
+        if script in first_of_script:
+            others.append(column)
+        else:
+            first_of_script[script] = column
+    return [*first_of_script.values(), *others][:count]
+
+
+def _script_of(text):
+    """First word of the Unicode name of the most frequent letter, such as CYRILLIC."""
+    letters = Counter(character for character in text if character.isalpha())
+    [(letter, _)] = letters.most_common(1)
+    return unicodedata.name(letter).split()[0]
+
+
+@pytest.mark.parametrize("interval", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_news_are_restored_and_marks_are_rare(interval, shared_data, vocabulary):
+    """Fewer than one token in a hundred is a mark, except in Chinese and Korean.
+
+    Every fifth line, and every line in the slow tests.
+    """
     files = sorted((shared_data / "pud").glob("pud.*.gz"))
     if not files:
         pytest.skip(f"{shared_data / 'pud'} is absent")
     for file in files:
         language = file.name.split(".")[1]
         with gzip.open(file, "rt", encoding="utf-8") as lines:
-            tokens = _check(language, [line.rstrip("\n") for line in lines], vocabulary)
+            news = [line.rstrip("\n") for line in lines]
+        tokens = _check(language, news[::interval], vocabulary)
         marks = sum(token == JOIN or token.startswith(SPACE) for token in tokens)
         most = 0.04 if language in ("ko", "zh") else 0.01
         assert marks <= most * len(tokens), language
