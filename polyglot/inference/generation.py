@@ -21,6 +21,7 @@ from polyglot.decoding.vocabulary_selection import (
 from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
 from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, ModelInputs, Translation
+from polyglot.layers.selected_rows import copying_is_cheaper
 from polyglot.model.language_modules import LanguageDecoder
 
 MAX_HYPOTHESES = 640
@@ -28,7 +29,7 @@ MAX_HYPOTHESES = 640
 USUAL_LENGTH = 128
 """Pieces of a sentence for which `MAX_HYPOTHESES` holds; fewer longer sentences are together."""
 MAX_SELECTED_WEIGHTS = 1 << 25
-"""Numbers in the output layers of one batch if each sentence selects its words: 128 MiB."""
+"""Numbers in the output layers of one batch if each sentence has a copy of its rows: 128 MiB."""
 
 
 def best_texts(
@@ -201,11 +202,18 @@ def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecode
     """Return the number of sentences that these decoders translate together, at least 1."""
     hypotheses_per_sentence = config.beam * max(1, len(decoders))
     sentences = MAX_HYPOTHESES // hypotheses_per_sentence
-    if decoders and config.select and config.select_for == "sentence":
+    if decoders and _copies_rows(config, decoders[0]):
         state_size = sum(decoder.body.output_states_size for decoder in decoders)
         weights_per_sentence = config.select * state_size
         sentences = min(sentences, MAX_SELECTED_WEIGHTS // weights_per_sentence)
     return max(1, sentences)
+
+
+def _copies_rows(config: SearchConfig, decoder: LanguageDecoder) -> bool:
+    """True if the output layer copies the selected rows of each sentence."""
+    if config.select is None or config.select_for == "batch":
+        return False
+    return copying_is_cheaper(config.select, decoder.output.out_features, hypotheses=config.beam)
 
 
 def search_batches(

@@ -19,6 +19,14 @@ NEARLY_ALL = 0.9
 take longer than it saves."""
 
 
+def copying_is_cheaper(selected_rows: int, all_rows: int, *, hypotheses: int) -> bool:
+    """True if copies of the selected rows are cheaper than a product with all rows.
+
+    hypotheses: number of hypotheses of each sentence.
+    """
+    return selected_rows * COPIED_ROW_COST <= all_rows * hypotheses
+
+
 class SelectedRowsLinear:
     """Linear layer with U rows of one matrix for each of B sentences.
 
@@ -51,7 +59,7 @@ class SelectedRowsLinear:
 
     def copies_rows(self, hypotheses: int) -> bool:
         """True if copied rows are cheaper for this number of hypotheses of each sentence."""
-        return self.rows.shape[1] * COPIED_ROW_COST <= len(self.weight) * hypotheses
+        return copying_is_cheaper(self.rows.shape[1], len(self.weight), hypotheses=hypotheses)
 
     def select(self, sentences: Tensor) -> SelectedRowsLinear:
         """Keep these sentences (B',)."""

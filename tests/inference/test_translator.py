@@ -15,6 +15,7 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference import translator as translator_module
 from polyglot.inference.translator import Translator
+from polyglot.layers import selected_rows
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task
@@ -296,14 +297,20 @@ def test_the_number_of_sentences_per_search_depends_on_beam_and_decoders(transla
 
 
 def test_vocabulary_selection_limits_the_size_of_the_output_layers(translator, monkeypatch):
-    """16 numbers per word, 10 words per sentence: 3 sentences in 500 numbers."""
+    """16 numbers per word, 10 words per sentence: 3 sentences in 500 numbers.
+
+    Only rows that are copied for each sentence are limited.
+    """
     decoder = translator.model.decoders["en"]
     monkeypatch.setattr(generation, "MAX_SELECTED_WEIGHTS", 500)
+    monkeypatch.setattr(selected_rows, "COPIED_ROW_COST", 1)
     by_sentence = SearchConfig(beam=1, select=10, select_for="sentence")
     assert generation.sentences_per_search(by_sentence, [decoder]) == 3
     assert generation.sentences_per_search(by_sentence, [decoder] * 2) == 1
     by_batch = SearchConfig(beam=1, select=10, select_for="batch")
     assert generation.sentences_per_search(by_batch, [decoder]) == 640
+    monkeypatch.setattr(selected_rows, "COPIED_ROW_COST", 1000)
+    assert generation.sentences_per_search(by_sentence, [decoder]) == 640
 
 
 def test_translations_are_in_the_order_of_the_sentences(translator):
