@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.core.language_codes import normal_form
-from polyglot.core.score_tables import direction_name
+from polyglot.core.score_tables import direction_name, is_step
 from polyglot.core.stored_json import read_json
 from polyglot.core.stored_log import read_log_line
 from polyglot.core.stored_results import FORMATS, has_present_format, validate_result
@@ -119,9 +119,11 @@ def language_tags(languages: Iterable[str]) -> dict[str, str]:
 
 
 def describe_checkpoint(values: Mapping[str, Any]) -> str:
-    """Checkpoint of an evaluation: `best checkpoint, step 4,000`."""
+    """Checkpoint of an evaluation: `best checkpoint, step 4,000`, or `checkpoint of step 300`."""
     checkpoint = values["checkpoint"]
     name = checkpoint.get("checkpoint", "")
+    if is_step(name):
+        return f"checkpoint of step {int(name):,}"
     description = f"{name} checkpoint"
     steps = [f"{step:,}" for step in checkpoint.get("steps", ())]
     if not steps:

@@ -12,6 +12,7 @@ from polyglot.report.files import describe_checkpoint
     [
         ({"checkpoint": "best", "steps": [4000]}, "best checkpoint, step 4,000"),
         ({"checkpoint": "average:2", "steps": [3, 6]}, "average:2 checkpoint, steps 3, 6"),
+        ({"checkpoint": 4000, "steps": [4000]}, "checkpoint of step 4,000"),
         ({"checkpoint": "last"}, "last checkpoint"),
     ],
 )
