@@ -133,24 +133,20 @@ def _unmatched_bleu_pairs(config: Config) -> list[Problem]:
 
 def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) -> Iterator[Problem]:
     """Yield patterns of `freeze` and `initialize` that match no component."""
-    # If the trained pairs are not known, use the components of all pairs.
-    possible_pairs = pairs or _all_pairs(config.languages)
+    # If the trained pairs are not known, use the components of all languages.
+    possible_pairs = pairs or [LanguagePair(name, name) for name in config.languages]
     names = config.model.component_names(possible_pairs, config.sharing)
+    known_names = set(names)
     patterns_by_key = {"freeze": config.freeze, "initialize": config.initialize}
     for key, patterns in patterns_by_key.items():
         for pattern in patterns:
-            if not any(fnmatchcase(name, pattern) for name in names):
+            if pattern not in known_names and not any(
+                fnmatchcase(name, pattern) for name in names
+            ):
                 message = unknown_name("component", pattern, names)
                 _, _, name = pattern.partition(".")
                 is_unknown = LANGUAGE_CODE.fullmatch(name) and name not in config.languages
                 yield Problem((key,), message, languages=(name,) if is_unknown else ())
-
-
-def _all_pairs(languages: Sequence[str]) -> list[LanguagePair]:
-    pairs = []
-    for source in languages:
-        pairs += [LanguagePair(source, target) for target in languages]
-    return pairs
 
 
 def _untrained_bleu_pairs(config: Config, pairs: Sequence[LanguagePair]) -> Iterator[Problem]:

@@ -15,6 +15,8 @@ import yaml
 from polyglot.core.errors import ConfigError
 
 MAX_SHOWN = 60  # characters of a value in a message
+LARGEST_FILE = 8 * 2**20
+"""Bytes; two thousand languages with settings of their own have a tenth of it."""
 MAX_DIGITS = 400
 """Digits of a whole number; the largest float has 309."""
 
@@ -141,7 +143,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def _read_text(path: Path) -> str:
     """Read a UTF-8 file. Raises ConfigError with the file and the line."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            size = f"{LARGEST_FILE // 2**20} MiB"
+            raise ConfigError(f"{path}: more than {size}, too large for a YAML file of settings")
+        return content.decode()
     except UnicodeDecodeError as error:
         content = error.object
         if content.startswith(GZIP_MAGIC):

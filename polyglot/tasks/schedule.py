@@ -286,7 +286,8 @@ def _unscheduled_pairs(
     phase_pairs: Sequence[LanguagePair],
     pairs: Sequence[LanguagePair],
 ) -> list[Problem]:
-    names = [str(pair) for pair in phase_pairs if pair not in pairs]
+    scheduled = set(pairs)
+    names = [str(pair) for pair in phase_pairs if pair not in scheduled]
     if not names:
         return []
     message = f"{NOT_SCHEDULED}: {', '.join(names)}"
@@ -298,7 +299,8 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
     if not weights:
         return []
     scheduled = list(map(str, pairs))
-    names = [name for name in weights if name not in scheduled]
+    known_names = set(scheduled)
+    names = [name for name in weights if name not in known_names]
     if not names:
         return []
     unscheduled = ", ".join(names)

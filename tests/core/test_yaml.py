@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import yaml
@@ -193,3 +194,18 @@ def test_whole_numbers_of_components_lists_and_optional_settings():
 def test_a_float_stays_a_float():
     config = configured("optimizer.learning_rate=1e0")
     assert type(config.optimizer.learning_rate) is float
+
+
+def test_a_file_has_a_largest_size(tmp_path, monkeypatch):
+    path = tmp_path / "config.yaml"
+    path.write_text("seed: 1\n")
+    monkeypatch.setattr("polyglot.core.yaml.LARGEST_FILE", 8)
+    assert read_yaml(path) == {"seed": 1}
+    path.write_text("seed: 12\n")
+    with pytest.raises(ConfigError, match="config.yaml: more than .* too large for a YAML file"):
+        read_yaml(path)
+
+
+def test_no_more_than_the_largest_size_is_read():
+    with pytest.raises(ConfigError, match="/dev/zero: more than 8 MiB"):
+        read_yaml(Path("/dev/zero"))
