@@ -16,6 +16,7 @@ from tests.torture.workplace import (
     COMMANDS,
     RUN,
     STEPS,
+    TIME_LIMIT,
     Call,
     Workplace,
     call,
@@ -52,11 +53,12 @@ def two_process_kills(workplace: Workplace, random: Random, count: int) -> Itera
             begin = time.monotonic()
             process = start(folder, "train", "mine.yaml", "--processes", "2")
             time.sleep(moment)
+            workers = _children(process.pid)
             for pid in _victims(process, victim):
                 _send(pid, signal.SIGKILL)
             ended = finish(process, folder, begin)
             _send(-process.pid, signal.SIGKILL)
-            problem = ended.problem_of_killed()
+            problem = ended.problem_of_killed() or _wait_for_end(workers)
             return problem or continue_training(workplace, folder, processes=2)
 
         yield Trial("kills of two processes", f"{victim} after {moment:.2f} s", attempt)
@@ -78,6 +80,31 @@ def _children(pid: int) -> list[int]:
         return sorted(int(child) for child in path.read_text().split())
     except OSError:  # the process has ended
         return []
+
+
+def _wait_for_end(pids: list[int]) -> Finding | None:
+    """Wait for processes that are not ours; those without a launcher notice it, and end.
+
+    Until then they may still create the run, or remove the one that they have just begun.
+    """
+    end = time.monotonic() + TIME_LIMIT
+    while any(map(_is_running, pids)):
+        if time.monotonic() > end:
+            for pid in pids:
+                _send(pid, signal.SIGKILL)
+            return Finding(Outcome.HANG, f"processes without a launcher run on for {TIME_LIMIT} s")
+        time.sleep(0.05)
+    return None
+
+
+def _is_running(pid: int) -> bool:
+    """Return False for a process that has ended, also if its parent has not asked for it yet."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    _, _, after_name = status.rpartition(") ")
+    return not after_name.startswith("Z")
 
 
 def _send(pid: int, number: int) -> None:
