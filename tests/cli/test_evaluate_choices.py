@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 
+from polyglot.evaluation import tokenizers
 from polyglot.inference.translator import Translator
 from tests.builders.command_line import TEXT, write_text
 
@@ -35,6 +37,38 @@ def matrix(folder: Path | str):
 
 
 # Metrics and beam
+
+
+@pytest.fixture
+def no_download(monkeypatch):
+    """sacreBLEU without a network; without this, the model of flores200 would be downloaded."""
+    bleu = tokenizers.BLEU
+
+    def bleu_without_download(*, tokenize: str):
+        if tokenize == "flores200":
+            raise URLError(OSError(-2, "Name or service not known"))
+        return bleu(tokenize=tokenize)
+
+    tokenizers.find_tokenizer.cache_clear()
+    monkeypatch.setattr(tokenizers, "BLEU", bleu_without_download)
+    yield
+    tokenizers.find_tokenizer.cache_clear()
+
+
+def test_a_tokenizer_that_cannot_be_downloaded_is_replaced_and_reported(
+    fast, polyglot, no_download
+):
+    """The message comes before the results; the signature has the fallback."""
+    with Path("fast.yaml").open("a") as file:
+        file.write("tokenizer: flores200\n")
+    result = evaluate(polyglot)
+    assert (
+        "scores into en, fr use the tokenizer 'char' in place of 'flores200': "
+        "sacreBLEU downloads its model at the first use, and that failed"
+    ) in " ".join(result.errors.split())
+    assert result.errors.index("flores200") < result.errors.index("written to")
+    assert "tok:char" in result.output
+    assert "tok:flores200" not in result.output
 
 
 def test_other_metrics_use_the_same_translations(fast, polyglot, monkeypatch):
