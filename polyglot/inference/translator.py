@@ -14,6 +14,7 @@ import torch
 from polyglot.config.loading import check_settings
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.core.language_codes import resolve_language
+from polyglot.core.transfers import to_device, to_host
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.inference.devices import select_device
@@ -35,7 +36,7 @@ from polyglot.inference.sentence_splitting import (
 )
 from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
-from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.layers.cross_entropy import token_losses
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.averaging import load_average, parameters_digest
 from polyglot.runs.run import Run
@@ -234,7 +235,8 @@ class Translator(SentenceEncoder):
         """Encode sentences of one language; the memory (B, K, D) is the same for every target."""
         tokens, mask = pad([sentence.pieces for sentence in sentences])
         language = sentences[0].language
-        memory = self.model.encode(language, tokens.to(self.device), mask.to(self.device))
+        device = self.device
+        memory = self.model.encode(language, to_device(tokens, device), to_device(mask, device))
         return EncodedSources(self, sentences, memory)
 
     def generate(
@@ -312,7 +314,7 @@ class Translator(SentenceEncoder):
         for sentence in sources.sentences:
             shortlist = self.shortlists(LanguagePair(sentence.language, target))
             scores.append(shortlist.scores([sentence.pieces]))
-        return torch.cat(scores).to(self.device)
+        return to_device(torch.cat(scores), self.device)
 
     # Scores
 
@@ -362,19 +364,21 @@ class Translator(SentenceEncoder):
     @torch.inference_mode()
     def _score_batch(self, batch: Batch) -> list[float]:
         """Return the log-probability of each target of the batch."""
-        output = self.model(batch.to(self.device))
+        batch = batch.to(self.device)
+        output = self.model(batch)
         projection = output.projection
-        scores = []
-        for states, tokens, mask in zip(output.states, batch.target_out, batch.target_mask):
-            tokens = tokens[mask].to(self.device)
-            loss = projected_cross_entropy(
-                states[: len(tokens)],
-                projection.weight,
-                projection.bias,
-                tokens,
-            )
-            scores.append(-loss.item())
-        return scores
+        # Padding is not projected; the batch knows the number of real tokens.
+        is_real = batch.target_mask.flatten()
+        real = torch.nonzero_static(is_real, size=batch.target_tokens).squeeze(1)
+        losses = token_losses(
+            output.states.flatten(0, 1).index_select(0, real),
+            projection.weight,
+            projection.bias,
+            batch.target_out.flatten().index_select(0, real),
+        )
+        sentences = real // batch.target_mask.shape[1]
+        totals = losses.new_zeros(batch.sentences).index_add(0, sentences, losses)
+        return (-to_host(totals)).tolist()
 
     # Sentence embeddings
 

@@ -229,3 +229,23 @@ def projected_bag_cross_entropy(
         return ProjectedCrossEntropy.apply(
             states, weight, bias, targets, shares.float(), 0.0, needs_gradient
         )
+
+
+@torch.no_grad()
+def token_losses(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """−log softmax(W h + b)[y] of each token, without gradients.
+
+    states (N, D), weight (V, D), bias (V), targets (N,) -> (N,) in float32
+    """
+    states = _product_states(states)
+    projection = weight.to(states.dtype)
+    shift = bias.to(states.dtype)
+    sizes = _Sizes.of(states, len(weight))
+    losses = []
+    with autocast.without_autocast(states.device.type):
+        for start in range(0, len(states), sizes.slice_rows):
+            end = start + sizes.slice_rows
+            scores = product(states[start:end], projection, shift).float()
+            chosen = scores.gather(1, targets[start:end].unsqueeze(1))
+            losses.append(scores.logsumexp(dim=1) - chosen.squeeze(1))
+    return torch.cat(losses)

@@ -13,6 +13,7 @@ from torch import Tensor
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.core.language_codes import resolve_language
+from polyglot.core.transfers import to_device, to_host
 from polyglot.inference.embeddings.pooling import (
     cast,
     check_pooling,
@@ -269,10 +270,11 @@ class SentenceEncoder:
             # Tensors made in inference mode have restrictions; `batch.vectors` is a normal tensor.
             with torch.inference_mode():
                 tokens, mask = pad(batch.pieces)
-                tokens = tokens.to(self._device, non_blocking=True)
-                mask = mask.to(self._device, non_blocking=True)
+                tokens = to_device(tokens, self._device)
+                mask = to_device(mask, self._device)
                 rows = layer_rows(self.model, batch.language, tokens, mask, layer=layer)
-                batch.vectors[batch.rows] = pool(rows, pooling)
+                places = to_device(torch.tensor(batch.rows), self._device)
+                batch.vectors.index_copy_(0, places, pool(rows, pooling))
         return batch
 
 
@@ -287,7 +289,7 @@ def _complete_chunks(
         if batch.complete_chunk is not None:
             # Normalise first: float16 has too few digits and too small a range for long vectors.
             vectors = normalized(batch.vectors) if normalize else batch.vectors
-            yield batch.complete_chunk, cast(vectors, precision).cpu()
+            yield batch.complete_chunk, to_host(cast(vectors, precision))
 
 
 def _with_progress_bar(items: Iterable[Item], *, chunks: int) -> Iterable[Item]:
