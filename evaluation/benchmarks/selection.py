@@ -148,7 +148,7 @@ def searches_of_random_model(arguments: argparse.Namespace) -> Searches:
                 predictor = decoder.word_predictor("initial_words")
                 initial_state = decoder.body.initial_state(memory)
                 hidden, _ = predictor(initial_state, memory)
-                scores = predictor.output(hidden).float().log_softmax(dim=1)
+                scores = predictor.output(hidden).float()
                 selected = select_words(scores, words, together=use_union)
             batch_decoder = decoder
             if selected is not None:

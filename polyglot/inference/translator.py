@@ -17,7 +17,7 @@ from polyglot.core.language_codes import resolve_language
 from polyglot.core.transfers import to_device, to_host
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.inference.devices import select_device
+from polyglot.inference.devices import select_device, select_precision
 from polyglot.inference.directions import Directions, resolve_direction
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
@@ -37,6 +37,7 @@ from polyglot.inference.sentence_splitting import (
 from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import token_losses
+from polyglot.layers.low_precision import set_precision
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.averaging import load_average, parameters_digest
 from polyglot.runs.run import Run
@@ -80,11 +81,14 @@ class Translator(SentenceEncoder):
         checkpoint: str | int = "best",
         pairs: Sequence[LanguagePair] | None = None,
         device: str | torch.device | None = None,
+        precision: str = "float32",
     ) -> Translator:
         """Load the translator of a run directory.
 
         checkpoint: `best`, `last`, a step, or `average:N`. pairs: read only the components of
-        these directions. Raises ConfigError and CheckpointError with a message for the user.
+        these directions. precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for
+        the fastest one of the device. Raises ConfigError and CheckpointError with a message for
+        the user.
         """
         if not isinstance(run, Run):
             run = Run.open(run)
@@ -93,6 +97,7 @@ class Translator(SentenceEncoder):
             directions = Directions.of(trained_pairs)
             pairs = [directions.resolve(pair.source, pair.target) for pair in pairs]
         device = select_device(device)
+        chosen_precision = select_precision(precision, device)
 
         chosen = run.choose_checkpoints(checkpoint)
         _check_vocabularies(run, pairs or trained_pairs)
@@ -105,6 +110,7 @@ class Translator(SentenceEncoder):
             sharing=run.config.sharing,
         )
         load_average(chosen, model.component_tensors())
+        set_precision(model, chosen_precision)
 
         description = {
             "run": run.path.name,
@@ -112,6 +118,8 @@ class Translator(SentenceEncoder):
             "steps": [member.step for member in chosen],
             "sha256": parameters_digest(chosen),
         }
+        if chosen_precision != "float32":
+            description["precision"] = chosen_precision
         translator = cls(
             model.to(device).eval(),
             vocabularies=run.vocabularies,
@@ -307,7 +315,8 @@ class Translator(SentenceEncoder):
         decoder = self.model.decoders[target]
         predictor = decoder.word_predictor("initial_words")
         hidden, _ = predictor(decoder.body.initial_state(sources.memory), sources.memory)
-        return predictor.output(hidden).float().log_softmax(dim=1)
+        # Logits: the normaliser of the softmax would add the same number to all words.
+        return predictor.output(hidden).float()
 
     def _shortlist_scores(self, sources: EncodedSources, target: str) -> torch.Tensor:
         scores = []
