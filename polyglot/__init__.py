@@ -61,16 +61,18 @@ def load(
     *,
     checkpoint: str | int = "best",
     device: str | torch.device | None = None,
+    precision: str = "float32",
 ) -> Translator:
     """Load the translator of a run directory: `translate`, `hypotheses` and `score`.
 
     It translates every direction whose encoder and decoder the run has.
     checkpoint: `best`, `last`, a step, or `average:N`.
+    precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for the fastest one.
     Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used.
     """
     from polyglot.inference.translator import Translator
 
-    return Translator.load(run, checkpoint=checkpoint, device=device)
+    return Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
 
 
 def ensemble(
@@ -79,13 +81,21 @@ def ensemble(
     checkpoints: Sequence[str | int] = ("best",),
     average: Average = "log",
     device: str | torch.device | None = None,
+    precision: str = "float32",
 ) -> EnsembleTranslator:
     """Load an ensemble of several runs, or of several checkpoints of a run.
 
     It has `translate` and `hypotheses`.
     average: of the log-probabilities (`log`) or of the probabilities (`linear`).
+    precision: as for `load`.
     Raises ConfigError if the target vocabularies of the runs differ.
     """
     from polyglot.inference.ensemble import EnsembleTranslator
 
-    return EnsembleTranslator.load(runs, checkpoints=checkpoints, average=average, device=device)
+    return EnsembleTranslator.load(
+        runs,
+        checkpoints=checkpoints,
+        average=average,
+        device=device,
+        precision=precision,
+    )

@@ -10,7 +10,17 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger
 from polyglot.cli.lines import read_lines
-from polyglot.cli.parameters import Checkpoint, Device, Layer, Pooling, RunPath, choice
+from polyglot.cli.parameters import (
+    PRECISIONS as COMPUTE_PRECISIONS,
+)
+from polyglot.cli.parameters import (
+    Checkpoint,
+    Device,
+    Layer,
+    Pooling,
+    RunPath,
+    choice,
+)
 from polyglot.cli.progress import line_progress
 from polyglot.core.errors import ConfigError, DataError, pluralize
 
@@ -60,6 +70,14 @@ TextColumn = Annotated[
     ),
 ]
 Precision = Annotated[str, choice(PRECISIONS, help="Number format of the vectors.")]
+ComputePrecision = Annotated[
+    str,
+    choice(
+        COMPUTE_PRECISIONS,
+        "--compute-precision",
+        help="Precision of matrix products; auto is the fastest one of the processor or GPU.",
+    ),
+]
 Normalize = Annotated[bool, typer.Option("--normalize", help="Scale each vector to length 1.")]
 BatchSize = Annotated[
     Optional[int],
@@ -87,6 +105,7 @@ def embed(
     batch_size: BatchSize = None,
     checkpoint: Checkpoint = "best",
     device: Device = None,
+    compute_precision: ComputePrecision = "float32",
 ) -> None:
     """Compute the sentence embedding of each line.
 
@@ -98,7 +117,13 @@ def embed(
     _check_language_source(language, language_column, text_column)
     vector_format(output)
     languages = [language] if language else None
-    encoder = _load_encoder(run, languages, checkpoint=checkpoint, device=device)
+    encoder = _load_encoder(
+        run,
+        languages,
+        checkpoint=checkpoint,
+        device=device,
+        precision=compute_precision,
+    )
     size = encoder.vector_size(layer=layer, pooling=pooling)
     place = str(file or "standard input")
     total, blocks = read_lines(file)
@@ -303,6 +328,7 @@ def _load_encoder(
     *,
     checkpoint: str,
     device: str | None,
+    precision: str = "float32",
 ) -> Translator:
     """Load the encoders of these languages, default all.
 
@@ -318,4 +344,10 @@ def _load_encoder(
     if languages:
         target = run.config.pairs[0].target
         pairs = [LanguagePair(language, target) for language in languages]
-    return Translator.load(run, checkpoint=checkpoint, pairs=pairs, device=device)
+    return Translator.load(
+        run,
+        checkpoint=checkpoint,
+        pairs=pairs,
+        device=device,
+        precision=precision,
+    )

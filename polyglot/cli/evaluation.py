@@ -15,6 +15,7 @@ from polyglot.cli.parameters import (
     AcceptChanges,
     Checkpoint,
     Device,
+    Precision,
     Select,
     SelectBy,
     SelectFor,
@@ -134,6 +135,7 @@ def evaluate(
     select_for: SelectFor = None,
     output: OutputPath = None,
     device: Device = None,
+    precision: Precision = "float32",
     accept_changes: AcceptChanges = False,
 ) -> None:
     """Score every direction of a run, and print the scores as a matrix.
@@ -168,7 +170,13 @@ def evaluate(
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
     for name, run in evaluated_runs.items():
         members = [run, *other_members]
-        translator = _load_translator(members, ensemble, checkpoint=checkpoint, device=device)
+        translator = _load_translator(
+            members,
+            ensemble,
+            checkpoint=checkpoint,
+            device=device,
+            precision=precision,
+        )
         folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
         for test_set, path in zip(test_sets[name], folders):
             matrix = _evaluate_test_set(run, translator, test_set, path)
@@ -261,13 +269,19 @@ def _load_translator(
     *,
     checkpoint: str,
     device: str | None,
+    precision: str,
 ) -> Translator | EnsembleTranslator:
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
 
     if ensemble:
-        return EnsembleTranslator.load(runs, checkpoints=[checkpoint], device=device)
-    return Translator.load(runs[0], checkpoint=checkpoint, device=device)
+        return EnsembleTranslator.load(
+            runs,
+            checkpoints=[checkpoint],
+            device=device,
+            precision=precision,
+        )
+    return Translator.load(runs[0], checkpoint=checkpoint, device=device, precision=precision)
 
 
 def _evaluate_test_set(

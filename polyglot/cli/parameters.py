@@ -16,6 +16,7 @@ POOLINGS = ("flat", "mean", "max")
 LAYERS = ("bridge", "states", "words")
 SELECT_BY = ("prediction", "shortlist")
 SELECT_FOR = ("sentence", "batch")
+PRECISIONS = ("float32", "bf16", "int8", "auto")
 
 
 def choice(choices: Sequence[str], *names: str, **settings: Any) -> Any:
@@ -56,6 +57,13 @@ Device = Annotated[
         metavar="DEVICE",
         help="cpu, cuda, cuda:1 or mps. Default: a GPU if there is one.",
         autocompletion=completion.devices,
+    ),
+]
+Precision = Annotated[
+    str,
+    choice(
+        PRECISIONS,
+        help="Precision of matrix products; auto is the fastest one of the processor or GPU.",
     ),
 ]
 DryRun = Annotated[

@@ -17,6 +17,7 @@ from polyglot.cli.lines import read_lines
 from polyglot.cli.parameters import (
     AcceptChanges,
     Device,
+    Precision,
     RunPath,
     Select,
     SelectBy,
@@ -141,6 +142,7 @@ class Portion:
     "polyglot translate runs/phrasebook sentences.de --from de --to fr "
     "--select 200 --select-by shortlist",
     "polyglot translate runs/phrasebook sentences.de --from de --to fr --split-sentences",
+    "polyglot translate runs/phrasebook sentences.de --from de --to fr --precision auto",
 )
 def translate(
     paths: RunsAndFile,
@@ -156,6 +158,7 @@ def translate(
     average: Average = None,
     split_sentences: SplitSentences = False,
     device: Device = None,
+    precision: Precision = "float32",
     accept_changes: AcceptChanges = False,
 ) -> None:
     """Translate a file or standard input, line by line."""
@@ -176,7 +179,13 @@ def translate(
         Run.open(path, sections=TRANSLATION, accept_changes=accept_changes) for path in run_paths
     ]
     translator = _load_translator(
-        runs, list(files), target, checkpoints=checkpoints, average=average, device=device
+        runs,
+        list(files),
+        target,
+        checkpoints=checkpoints,
+        average=average,
+        device=device,
+        precision=precision,
     )
     job = TranslationJob(translator, target, settings)
     if split_sentences:
@@ -350,6 +359,7 @@ def _load_translator(
     checkpoints: list[str],
     average: str | None,
     device: str | None,
+    precision: str,
 ) -> Translator | EnsembleTranslator:
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
@@ -363,6 +373,7 @@ def _load_translator(
             target=target,
             average=average or "log",
             device=device,
+            precision=precision,
         )
     if average is not None:
         raise ConfigError(
@@ -370,7 +381,13 @@ def _load_translator(
             "or --checkpoint average:N for the mean of its parameters"
         )
     pair = LanguagePair(sources[0], target)
-    return Translator.load(runs[0], checkpoint=checkpoints[0], pairs=[pair], device=device)
+    return Translator.load(
+        runs[0],
+        checkpoint=checkpoints[0],
+        pairs=[pair],
+        device=device,
+        precision=precision,
+    )
 
 
 def _read_portions(files: Files) -> tuple[int | None, Iterator[Portion]]:

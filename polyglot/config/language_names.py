@@ -11,7 +11,6 @@ from polyglot.core.language_codes import find_language, is_same_language
 from polyglot.core.problems import Problem
 from polyglot.tasks.pairs import LANGUAGE_CODE
 
-
 MOST_NAMES = 20
 """More unknown names than these are no typing mistakes; each is compared with all languages."""
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from polyglot.config.consistency import consistency_problems
+from polyglot.config.language_names import merge_language_problems
 from polyglot.config.overrides import apply_override, drop_other_length
 from polyglot.config.pydantic_errors import validation_problems
 from polyglot.config.schema import (
@@ -18,7 +19,6 @@ from polyglot.config.schema import (
     DataConfig,
     TrainingConfig,
 )
-from polyglot.config.language_names import merge_language_problems
 from polyglot.config.stored import complete_stored_config, is_stored_config
 from polyglot.config.unused import refused_settings
 from polyglot.core import presets

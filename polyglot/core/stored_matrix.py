@@ -62,6 +62,8 @@ class StoredOrigin(BaseModel):
     run: Text = ""
     checkpoint: Text | Count = ""
     steps: list[Count] = []
+    precision: Text | None = None
+    """Precision of matrix products; None for float32."""
 
 
 def _check_origin(values: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,14 @@ def cache_keys(
             keys[route] = CacheKeys("", "")
             continue
         pair_text = text.by_pair[route.pair]
-        translated = _translation_key(plan, route, pair_text, run, parameters)
+        translated = _translation_key(
+            plan,
+            route,
+            pair_text,
+            run,
+            parameters,
+            precision=translator.description.get("precision"),
+        )
         keys[route] = CacheKeys(translated, _score_key(plan, route, translated, pair_text))
     return keys
 
@@ -44,8 +51,13 @@ def _translation_key(
     text: PairText,
     run: Run,
     parameters: str,
+    *,
+    precision: str | None,
 ) -> str:
-    """Hash of what the hypotheses depend on. The order of the values is a file format."""
+    """Hash of what the hypotheses depend on. The order of the values is a file format.
+
+    precision: of matrix products; None for float32.
+    """
     values: list[Any] = [
         VERSION,
         run.built_from,
@@ -55,6 +67,8 @@ def _translation_key(
         route.via,
         text.sources,
     ]
+    if precision is not None:
+        values.append(precision)
     if plan.search.select and plan.search.select_by == "shortlist":
         values += [run.shortlist_digest(step) for step in _steps(route)]
     return digest(values)

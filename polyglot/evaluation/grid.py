@@ -154,7 +154,8 @@ def matrix_title(matrix: ScoreMatrix) -> str:
 def scores_title(description: Mapping[str, Any], test_set: str) -> str:
     """Title of scores. description: the entry `checkpoint` of a matrix."""
     run = str(description.get("run", ""))
-    parts = [run, _describe_checkpoint(description), test_set]
+    precision = description.get("precision")
+    parts = [run, _describe_checkpoint(description), precision, test_set]
     return ", ".join(filter(None, parts))
 
 

@@ -1,10 +1,11 @@
-"""Selection of the device that translates."""
+"""Selection of the device that translates, and of the precision of its products."""
 
 from __future__ import annotations
 
 import torch
 
-from polyglot.core.errors import ConfigError
+from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.layers.low_precision import PRECISIONS, Precision, available_precisions
 
 
 def select_device(name: str | torch.device | None) -> torch.device:
@@ -35,3 +36,24 @@ def available_devices() -> list[str]:
     if torch.backends.mps.is_available():
         devices.append("mps")
     return devices
+
+
+def select_precision(name: str, device: torch.device) -> Precision:
+    """Return the named precision; for `auto` the fastest one of the device.
+
+    Raises ConfigError for an unknown name, and for a precision that the device does not compute
+    at full speed.
+    """
+    available = available_precisions(device)
+    if name == "auto":
+        return available[-1]
+    if name not in PRECISIONS:
+        message = unknown_name("precision", name, (*PRECISIONS, "auto"))
+        raise ConfigError(f"precision: {message}")
+    if name not in available:
+        listed = ", ".join(available)
+        raise ConfigError(
+            f"precision: the processor or GPU ({device}) has no fast products of {name}; "
+            f"available: {listed}"
+        )
+    return name

@@ -56,10 +56,12 @@ class EnsembleTranslator:
         target: str | None = None,
         average: Average = "log",
         device: str | torch.device | None = None,
+        precision: str = "float32",
     ) -> EnsembleTranslator:
         """Load these checkpoints of every run.
 
-        sources, target: read only the components of these directions. Raises ConfigError if the
+        sources, target: read only the components of these directions. precision: of matrix
+        products, as for `Translator.load`. Raises ConfigError if the
         models cannot form an ensemble, and the errors of `Translator.load`.
         """
         members = []
@@ -70,9 +72,14 @@ class EnsembleTranslator:
             if sources is not None and target is not None:
                 pairs = _readable_pairs(run, sources, target)
             for checkpoint in checkpoints:
-                members.append(
-                    Translator.load(run, checkpoint=checkpoint, pairs=pairs, device=device)
+                member = Translator.load(
+                    run,
+                    checkpoint=checkpoint,
+                    pairs=pairs,
+                    device=device,
+                    precision=precision,
                 )
+                members.append(member)
         result = cls(members, average=average)
         if target is not None or not result.targets:
             result.resolve(sources, target or members[0].targets[0])

@@ -15,17 +15,26 @@ from torch.autograd.function import once_differentiable
 
 from polyglot.layers.autograd_pass import current_backward_pass
 from polyglot.layers.linear import PackedLinear, product_type
+from polyglot.layers.low_precision import Precision
 
 
 class AccumulatedLinear:
     """x -> W x + b for many x in turn; W may be given as parts side by side, [W_1 W_2 …]."""
 
-    def __init__(self, *parts: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        *parts: Tensor,
+        bias: Tensor | None = None,
+        precision: Precision = "float32",
+    ) -> None:
         """Take the parts (O, I_p) of a matrix (O, I), with a bias (O) or None.
 
         Alternatively take one tensor (B, O, I), a matrix for each sentence, without a bias.
+        precision: of the products without gradients.
         """
-        self.matrix = _SharedMatrix(parts, bias)
+        if torch.is_grad_enabled():
+            precision = "float32"
+        self.matrix = _SharedMatrix(parts, bias, precision)
         self.ticket = None
         if torch.is_grad_enabled():
             # Every step depends on the ticket, and the ticket on the matrix: autograd returns to
@@ -45,7 +54,12 @@ class _SharedMatrix:
     It has no reference to the ticket: a reference cycle would keep it alive after its update.
     """
 
-    def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Tensor],
+        bias: Tensor | None,
+        precision: Precision,
+    ) -> None:
         assert parts[0].dim() == 2 or (len(parts) == 1 and bias is None)
         weight = parts[0].detach()
         if len(parts) > 1:
@@ -57,7 +71,7 @@ class _SharedMatrix:
         if is_batched:
             self.forward_product = _BatchedLinear(weight)
         else:
-            self.forward_product = PackedLinear(weight, bias)
+            self.forward_product = PackedLinear(weight, bias, precision=precision)
         self.backward_product = None
         if torch.is_grad_enabled():
             if is_batched:

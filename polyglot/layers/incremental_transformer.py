@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from polyglot.layers.kv_cache import KeyValueCache
-from polyglot.layers.linear import PackedLinear
+from polyglot.layers.linear import Linear, PackedLinear
 from polyglot.layers.masks import masked_softmax
+from polyglot.layers.onednn import Activation
 from polyglot.layers.positions import rotate
 from polyglot.layers.transformer import (
     CrossAttention,
@@ -76,9 +77,8 @@ class IncrementalSelfAttention:
         scale = torch.ones(3, size)
         scale[0] = (size // self.heads) ** -0.5
         scale = scale.flatten().to(attention.inputs.weight)
-        weight = attention.inputs.weight * scale.unsqueeze(1)
-        self.inputs = PackedLinear(weight, attention.inputs.bias * scale)
-        self.output = PackedLinear(attention.output.weight, attention.output.bias)
+        self.inputs = _pack(attention.inputs, scale)
+        self.output = _pack(attention.output)
 
     def __call__(
         self,
@@ -104,6 +104,21 @@ class IncrementalSelfAttention:
         return self.output(merge_heads(contexts).flatten(0, 1), plus=residual)
 
 
+def _pack(
+    layer: Linear,
+    scale: Tensor | None = None,
+    *,
+    activation: Activation = "none",
+) -> PackedLinear:
+    """Pack a layer for many products in its precision. scale: (O,) multiplies the outputs."""
+    weight = layer.weight
+    bias = layer.bias
+    if scale is not None:
+        weight = weight * scale.unsqueeze(1)
+        bias = bias * scale
+    return PackedLinear(weight, bias, activation=activation, precision=layer.precision)
+
+
 def _rotate_heads(heads: Tensor, position: int) -> Tensor:
     """Rotate (B, H, M, d), all at the same position."""
     return rotate(heads.reshape(-1, 1, 1, heads.shape[3]), position).view(heads.shape)
@@ -115,9 +130,11 @@ class IncrementalCrossAttention:
     def __init__(self, cross: CrossAttention) -> None:
         self.heads = cross.heads
         self.memory = cross.memory
-        scale = (cross.queries.out_features // cross.heads) ** -0.5
-        self.queries = PackedLinear(cross.queries.weight * scale, cross.queries.bias * scale)
-        self.output = PackedLinear(cross.output.weight, cross.output.bias)
+        scale = cross.queries.weight.new_full(
+            (cross.queries.out_features,), (cross.queries.out_features // cross.heads) ** -0.5
+        )
+        self.queries = _pack(cross.queries, scale)
+        self.output = _pack(cross.output)
 
     def prepare(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Project the memory once for a sentence.
@@ -148,11 +165,9 @@ class IncrementalFeedForward:
 
     def __init__(self, feed_forward: FeedForward) -> None:
         self.gated = feed_forward.gated
-        hidden = feed_forward.hidden
-        output = feed_forward.output
         activation = "none" if self.gated else feed_forward.activation
-        self.hidden = PackedLinear(hidden.weight, hidden.bias, activation=activation)
-        self.output = PackedLinear(output.weight, output.bias)
+        self.hidden = _pack(feed_forward.hidden, activation=activation)
+        self.output = _pack(feed_forward.output)
 
     def __call__(self, states: Tensor, residual: Tensor) -> Tensor:
         """states and residual (N, D) -> residual + network (N, D)"""

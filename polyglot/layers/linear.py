@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from polyglot.layers import autocast, onednn
+from polyglot.layers.low_precision import Precision, pack_low_precision
 from polyglot.layers.onednn import Activation
 
 FEW_ROWS = 256
@@ -27,9 +28,14 @@ AUTOCAST_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 class Linear(nn.Linear):
     """`nn.Linear` computed by `linear`: same parameters, same values up to rounding."""
 
+    precision: Precision = "float32"
+    """Precision of the product without gradients (`low_precision.set_precision`)."""
+
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs (..., I) -> (..., O)"""
-        return linear(inputs, self.weight, self.bias)
+        if self.precision == "float32" or torch.is_grad_enabled():
+            return linear(inputs, self.weight, self.bias)
+        return PackedLinear(self.weight, self.bias, precision=self.precision)(inputs)
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -103,13 +109,18 @@ class PackedLinear:
         bias: Tensor | None = None,
         *,
         activation: Activation = "none",
+        precision: Precision = "float32",
     ) -> None:
         """Pack weight (O, I) and bias (O), both of one type.
 
         activation: applied to the product, inside the kernel where oneDNN offers it.
+        precision: of the product; inputs and outputs keep their type.
         """
         self.bias = bias
         self.activation = activation
+        self.low_precision = pack_low_precision(weight, bias, precision)
+        if self.low_precision is not None:
+            return
         self.is_packed = onednn.is_faster(weight, weight)
         if self.is_packed:
             self.weight = onednn.pack(weight)
@@ -119,6 +130,8 @@ class PackedLinear:
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
         """inputs (..., I) -> (..., O); plus (..., O) is added, only without an activation."""
         assert plus is None or self.activation == "none"
+        if self.low_precision is not None:
+            return self._low_precision_product(inputs, plus)
         if not self.is_packed:
             outputs = product(inputs, self.weight, self.bias, plus=plus)
             if self.activation == "none":
@@ -135,6 +148,15 @@ class PackedLinear:
             activation=self.activation,
             plus=plus,
         )
+
+    def _low_precision_product(self, inputs: Tensor, plus: Tensor | None) -> Tensor:
+        outputs = self.low_precision(inputs.flatten(0, -2))
+        outputs = outputs.view(*inputs.shape[:-1], -1)
+        if plus is not None:
+            return outputs.add_(plus)
+        if self.activation == "none":
+            return outputs
+        return getattr(functional, self.activation)(outputs)
 
 
 def _needs_padding(inputs: Tensor, dtype: torch.dtype) -> bool:

@@ -1,12 +1,13 @@
 """Private oneDNN operators of PyTorch, those that torch.compile uses for linear layers.
 
 Tested with torch 2.13. If a version lacks an operator, `AVAILABLE` is False and
-`polyglot.layers.linear` uses `torch.nn.functional.linear`.
+`polyglot.layers.linear` uses `torch.nn.functional.linear`. Without the operators for 8-bit integers
+`HAS_INT8` is False, and translation in `int8` is refused.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,10 +18,19 @@ AVAILABLE = torch.backends.mkldnn.is_available() and all(
     hasattr(torch.ops.mkldnn, operator) for operator in OPERATORS
 )
 HAS_BFLOAT16 = AVAILABLE and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+INT8_OPERATORS = ("qlinear_prepack", "qlinear_pointwise")
+# Processors without VNNI add pairs of products in 16 bits, which overflow.
+HAS_INT8 = (
+    AVAILABLE
+    and all(hasattr(torch.ops.onednn, operator) for operator in INT8_OPERATORS)
+    and getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
+)
 PACKED_ROWS = 256
 """Hint for packing: the number of rows to expect. Other numbers are as fast."""
 CACHE_LINE = 16
 """float32 numbers in a line of the cache."""
+INT8_ZERO = 128
+"""Number that stands for 0 in the inputs of a product of 8-bit integers, which are unsigned."""
 
 
 def is_faster(inputs: Tensor, weight: Tensor) -> bool:
@@ -58,6 +68,44 @@ def multiply(
             inputs, plus.contiguous(), weight, bias, "add"
         )
     return torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, activation, [], "none")
+
+
+class Int8Weights(NamedTuple):
+    """Matrix of 8-bit integers with a scale for each output."""
+
+    packed: Tensor
+    scales: Tensor
+    """(O,)"""
+    zeros: Tensor
+    """(O,) number that stands for 0: always 0"""
+
+
+def pack_int8(integers: Tensor, scales: Tensor) -> Int8Weights:
+    """Prepare a matrix of integers (O, I) with a scale (O) for each output."""
+    packed = torch.ops.onednn.qlinear_prepack(integers.contiguous(), [PACKED_ROWS, len(integers)])
+    zeros = torch.zeros(len(integers), dtype=torch.int32)
+    return Int8Weights(packed, scales, zeros)
+
+
+def multiply_int8(inputs: Tensor, weights: Int8Weights) -> Tensor:
+    """Round inputs (N, I) to integers, and multiply. Inputs within ±127 -> (N, O) in float32."""
+    # By way of int16: PyTorch converts floats to uint8 one by one.
+    shifted = inputs.add(INT8_ZERO + 0.5).to(torch.int16).to(torch.uint8)
+    return torch.ops.onednn.qlinear_pointwise(
+        shifted,
+        1.0,  # scale of the inputs
+        INT8_ZERO,
+        weights.packed,
+        weights.scales,
+        weights.zeros,
+        None,  # bias
+        1.0,  # scale of the outputs
+        0,
+        torch.float32,
+        "none",
+        [],
+        "none",
+    )
 
 
 def _transpose_copy(matrix: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from polyglot.layers import autocast, onednn
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
 from polyglot.layers.linear import PackedLinear, linear
+from polyglot.layers.low_precision import Precision
 from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.masks import flip_sentences
 
@@ -180,8 +181,18 @@ class RecurrentSteps:
     advance, for many words at once.
     """
 
-    def __init__(self, recurrence: nn.LSTM | nn.GRU, *, word_size: int) -> None:
-        """word_size: E, the first part of the input of the first layer; other inputs follow it."""
+    def __init__(
+        self,
+        recurrence: nn.LSTM | nn.GRU,
+        *,
+        word_size: int,
+        precision: Precision = "float32",
+    ) -> None:
+        """word_size: E, the first part of the input of the first layer; other inputs follow it.
+
+        precision: of the products without gradients.
+        """
+        self.precision = precision
         self.is_lstm = isinstance(recurrence, nn.LSTM)
         self.dropout = StepDropout(recurrence.dropout if recurrence.training else 0.0)
         first_weights, *other_weights = recurrence.all_weights
@@ -191,7 +202,7 @@ class RecurrentSteps:
         if torch.is_grad_enabled():
             self.packed_words = None
         else:
-            self.packed_words = PackedLinear(self.word_weight)
+            self.packed_words = PackedLinear(self.word_weight, precision=precision)
         self.layers = [self._layer(rest_weight, *other_parameters)]
         for weights in other_weights:
             self.layers.append(self._layer(*weights))
@@ -204,9 +215,15 @@ class RecurrentSteps:
         state_bias: Tensor,
     ) -> tuple[AccumulatedLinear, ...]:
         if self.is_lstm:
-            return (AccumulatedLinear(input_weight, state_weight, bias=input_bias + state_bias),)
-        input_gates = AccumulatedLinear(input_weight, bias=input_bias)
-        state_gates = AccumulatedLinear(state_weight, bias=state_bias)
+            gates = AccumulatedLinear(
+                input_weight,
+                state_weight,
+                bias=input_bias + state_bias,
+                precision=self.precision,
+            )
+            return (gates,)
+        input_gates = AccumulatedLinear(input_weight, bias=input_bias, precision=self.precision)
+        state_gates = AccumulatedLinear(state_weight, bias=state_bias, precision=self.precision)
         return input_gates, state_gates
 
     def start(self, initial: Tensor) -> LayerStates:

@@ -219,11 +219,14 @@ class LanguageDecoder(nn.Module):
     def _output_layer(self, words: Tensor | None) -> AccumulatedLinear | SelectedRowsLinear:
         weight = self.output.weight
         bias = self.output.bias
+        precision = self.output.precision
         if words is None:
-            return AccumulatedLinear(weight, bias=bias)
+            return AccumulatedLinear(weight, bias=bias, precision=precision)
         if words.dim() == 1:
             return AccumulatedLinear(
-                weight.index_select(0, words), bias=bias.index_select(0, words)
+                weight.index_select(0, words),
+                bias=bias.index_select(0, words),
+                precision=precision,
             )
         return SelectedRowsLinear(weight, bias, words)
 

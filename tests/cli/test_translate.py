@@ -15,6 +15,7 @@ from rich.console import Console
 
 from polyglot.cli import progress, translation
 from polyglot.inference.translator import Translator
+from polyglot.layers import onednn
 from tests.builders.command_line import TEXT, Result
 from tests.cli.small_run import TRANSLATE, start_program
 
@@ -313,3 +314,21 @@ def test_device_is_passed_to_the_translator(arguments, folder, polyglot, monkeyp
     assert not Path("vectors.npy").exists()
     if arguments[0] != "analyse":  # it needs more text than the small run has
         assert polyglot(*arguments, "--device", "cpu", stdin="es regnet\n").status == 0
+
+
+# Precision -------------------------------------------------------------------------------------
+
+
+def test_an_available_precision_translates_and_others_are_refused(folder, polyglot, monkeypatch):
+    expected = polyglot(*TRANSLATE, stdin=GERMAN).output
+    assert polyglot(*TRANSLATE, "--precision", "float32", stdin=GERMAN).output == expected
+    assert polyglot(*TRANSLATE, "--precision", "auto", stdin=GERMAN).status == 0
+
+    monkeypatch.setattr(onednn, "HAS_INT8", False)
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", False)
+    for name in ("int8", "bf16"):
+        errors = polyglot.refuses(*TRANSLATE, "--precision", name, stdin=GERMAN)
+        assert f"has no fast products of {name}; available: float32" in " ".join(errors.split())
+    assert polyglot(*TRANSLATE, "--precision", "auto", stdin=GERMAN).output == expected
+    errors = polyglot.refuses(*TRANSLATE, "--precision", "int4", stdin=GERMAN)
+    assert "no precision named 'int4'" in " ".join(errors.split())

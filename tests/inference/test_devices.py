@@ -7,7 +7,9 @@ import torch
 
 from polyglot.core.errors import ConfigError
 from polyglot.inference import devices
-from polyglot.inference.devices import available_devices, select_device
+from polyglot.inference.devices import available_devices, select_device, select_precision
+from polyglot.layers import onednn
+from polyglot.layers.low_precision import available_precisions
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", 3.5, "", "meta"])
@@ -46,3 +48,32 @@ def test_all_devices_are_listed(monkeypatch):
     monkeypatch.setattr(devices.torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(devices.torch.backends.mps, "is_available", lambda: True)
     assert available_devices() == ["cpu", "cuda:0", "cuda:1", "mps"]
+
+
+# Precision
+
+
+def test_the_fastest_precision_is_selected():
+    cpu = torch.device("cpu")
+    available = available_precisions(cpu)
+    assert select_precision("auto", cpu) == available[-1]
+    assert select_precision("float32", cpu) == "float32"
+
+
+def test_without_fast_products_a_precision_is_refused(monkeypatch):
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", False)
+    monkeypatch.setattr(onednn, "HAS_INT8", False)
+    cpu = torch.device("cpu")
+    assert select_precision("auto", cpu) == "float32"
+    for name in ("bf16", "int8"):
+        with pytest.raises(ConfigError) as error:
+            select_precision(name, cpu)
+        assert str(error.value) == (
+            f"precision: the processor or GPU (cpu) has no fast products of {name}; "
+            "available: float32"
+        )
+
+
+def test_an_unknown_precision_is_an_error():
+    with pytest.raises(ConfigError, match=r"precision: .*'int16'.*Known: .*int8"):
+        select_precision("int16", torch.device("cpu"))

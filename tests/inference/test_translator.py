@@ -15,12 +15,15 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference import translator as translator_module
 from polyglot.inference.translator import Translator
+from polyglot.layers.low_precision import available_precisions
 from polyglot.layers import selected_rows
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.runs import WORDS, sample_sentences, tiny_run, train
 
+LOW_PRECISIONS = available_precisions(torch.device("cpu"))[1:]
+"""Empty on a processor without fast products of a low precision."""
 TRAINED_PAIRS = ["de-en", "en-de", "en-fr", "fr-fr"]
 ALL_PAIRS = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]
 
@@ -632,3 +635,71 @@ def test_public_names_of_the_package():
     assert polyglot.Translator is Translator
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         getattr(polyglot, "nothing")  # noqa: B009
+
+
+# Precision of products
+
+
+TRANSFORMER = {"type": "transformer", "size": 64, "layers": 1, "heads": 2, "feed_forward": 64}
+RECURRENT = {"type": "lstm", "size": 64, "layers": 1}
+
+
+@pytest.fixture(scope="module", params=["transformer", "lstm", "rnnsearch"])
+def wide_run(request, tmp_path_factory):
+    """Run whose matrices are large enough for products of a low precision."""
+    layers = TRANSFORMER if request.param == "transformer" else RECURRENT
+    decoder = {**layers, "type": request.param}
+    if request.param == "rnnsearch":
+        del decoder["layers"]
+    run = tiny_run(
+        tmp_path_factory.mktemp("precision"),
+        schedule={"pairs": ["de-en", "en-de"], "tasks_per_update": 2, "type": "round_robin"},
+        training={"steps": 40, "log_every": 20},
+        optimizer={"learning_rate": 0.01},
+        model={
+            "embedding": {"size": 64},
+            "encoder": layers,
+            "bridge": "none",
+            "decoder": decoder,
+        },
+    )
+    train(run)
+    return run
+
+
+@pytest.mark.parametrize("precision", LOW_PRECISIONS)
+def test_low_precision_gives_nearly_the_same_scores_and_embeddings(precision, wide_run):
+    exact = Translator.load(wide_run)
+    rounded = Translator.load(wide_run, precision=precision)
+    assert "precision" not in exact.description
+    assert rounded.description["precision"] == precision
+
+    sources = source_text("de-en")
+    targets = source_text("en-de")
+    pair = direction("de-en")
+    scores = exact.score(sources, targets, **pair)
+    rounded_scores = rounded.score(sources, targets, **pair)
+    numpy.testing.assert_allclose(rounded_scores, scores, rtol=0.02, atol=0.02)
+
+    embedding = {"language": "de", "pooling": "mean", "normalize_embeddings": True}
+    vectors = exact.encode(sources, **embedding)
+    rounded_vectors = rounded.encode(sources, **embedding)
+    assert (vectors * rounded_vectors).sum(axis=1).min() > 0.999
+
+    for beam in (1, 3):
+        hypotheses = exact.hypotheses(sources, **pair, beam=beam)
+        rounded_hypotheses = rounded.hypotheses(sources, **pair, beam=beam)
+        assert hypotheses != rounded_hypotheses  # the products are rounded
+        equal = 0
+        for [hypothesis, *_], [rounded_hypothesis, *_] in zip(hypotheses, rounded_hypotheses):
+            equal += hypothesis.text == rounded_hypothesis.text
+        assert equal >= 10
+
+
+@pytest.mark.parametrize("precision", LOW_PRECISIONS)
+def test_with_low_precision_a_sentence_does_not_depend_on_its_batch(precision, wide_run):
+    translator = Translator.load(wide_run, precision=precision)
+    sources = source_text("de-en")
+    together = translator.translate(sources, **direction("de-en"), beam=3)
+    alone = [translator.translate(source, **direction("de-en"), beam=3) for source in sources]
+    assert together == alone

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.layers.low_precision import Precision
 from polyglot.layers.recurrent import RecurrentDecoderConfig
 from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
@@ -47,6 +48,8 @@ class Decoder(nn.Module):
     """Size of the initial state s₀; None if it has the size of the memory."""
     inner_size: int | None = None
     """Size of the states s_j in `InnerStates`; None if it is D."""
+    precision: Precision = "float32"
+    """Precision of matrix products in search (`low_precision.set_precision`)."""
 
     class Config(ComponentConfig):
         """Settings that every decoder has."""

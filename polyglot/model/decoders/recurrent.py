@@ -127,11 +127,15 @@ class RecurrentDecoder(Decoder):
 
     def start(self, memory: Memory) -> DecodingState:
         initial = self.initial_state(memory)
-        stepper = RecurrentSteps(self.recurrence, word_size=self.input_size)
+        stepper = RecurrentSteps(
+            self.recurrence,
+            word_size=self.input_size,
+            precision=self.precision,
+        )
         keys = self.attention.keys(memory.states)
         return DecodingState(
             stepper,
-            combine=AccumulatedLinear(self._state_matrix),
+            combine=AccumulatedLinear(self._state_matrix, precision=self.precision),
             dropout=StepDropout(self.dropout.rate if self.training else 0.0),
             attention=AttentionSteps(self.attention, keys, self._values(memory)),
             layer_states=stepper.start(initial),

@@ -144,10 +144,18 @@ class RnnSearchDecoder(Decoder):
         return self.initial(memory.mean())
 
     def start(self, memory: Memory) -> RnnSearchState:
-        first = RecurrentSteps(self.recurrence, word_size=self.input_size)
+        first = RecurrentSteps(
+            self.recurrence,
+            word_size=self.input_size,
+            precision=self.precision,
+        )
         second = None
         if self.context_recurrence is not None:
-            second = RecurrentSteps(self.context_recurrence, word_size=0)
+            second = RecurrentSteps(
+                self.context_recurrence,
+                word_size=0,
+                precision=self.precision,
+            )
         keys = self.attention.keys(memory.states)
         return RnnSearchState(
             first,

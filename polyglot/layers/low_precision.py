@@ -1,0 +1,111 @@
+"""Matrix products in bfloat16 or in 8-bit integers; for translation only, without gradients.
+
+Only the products change. Layer norms, softmax and sums stay in float32, so that rounding errors
+stay small.
+
+`int8` is dynamic quantisation: each output has a scale, computed once from the weights, and each
+row of the inputs has a scale, computed at each product. So a sentence does not depend on the other
+sentences in its batch, and no text is needed for calibration.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from polyglot.layers import onednn
+
+Precision = Literal["float32", "bf16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8")
+MINIMUM_SIZE = 32
+"""Inputs and outputs that a matrix needs; a smaller product costs less than its conversion."""
+LARGEST = 127
+"""Largest 8-bit integer: inputs and weights are scaled to ±127."""
+SMALLEST_SCALE = 1e-30
+"""Replaces the scale of a row of zeros, which cannot be divided by."""
+
+
+class LowPrecisionMatrix(Protocol):
+    """Matrix W (O, I) with a bias (O), prepared once for many products."""
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Return W x + b in float32: inputs (N, I) in float32 -> (N, O)."""
+
+
+class Bfloat16Matrix:
+    """Product of bfloat16 numbers; the sums and the bias are float32."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight = weight.to(torch.bfloat16)
+        self.bias = bias
+        self.is_packed = onednn.HAS_BFLOAT16 and weight.device.type == "cpu"
+        if self.is_packed:
+            self.weight = onednn.pack(self.weight)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        inputs = inputs.to(torch.bfloat16)
+        if self.is_packed:
+            outputs = onednn.multiply(inputs, self.weight, None)
+        else:
+            outputs = functional.linear(inputs, self.weight)
+        if self.bias is None:
+            return outputs.float()
+        return outputs + self.bias  # float32
+
+
+class Int8Matrix:
+    """Product of 8-bit integers; the sums are 32-bit integers."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        largest = weight.abs().amax(dim=1).clamp_(min=SMALLEST_SCALE)
+        scales = largest / LARGEST  # (O,)
+        integers = (weight / scales.unsqueeze(1)).round_().to(torch.int8)
+        self.matrix = onednn.pack_int8(integers, scales)
+        self.bias = bias
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        largest = inputs.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST_SCALE)
+        scaled = inputs * (LARGEST / largest)
+        outputs = onednn.multiply_int8(scaled, self.matrix)
+        row_scales = largest / LARGEST  # (N, 1); NaN in the inputs stays NaN in the outputs
+        if self.bias is None:
+            return outputs.mul_(row_scales)
+        return torch.addcmul(self.bias, outputs, row_scales)
+
+
+def pack_low_precision(
+    weight: Tensor,
+    bias: Tensor | None,
+    precision: Precision,
+) -> LowPrecisionMatrix | None:
+    """Convert a matrix (O, I) and a bias (O); None if its products stay in float32."""
+    is_small = min(weight.shape) < MINIMUM_SIZE
+    if precision == "float32" or is_small or weight.dtype != torch.float32:
+        return None
+    if precision == "bf16":
+        return Bfloat16Matrix(weight, bias)
+    return Int8Matrix(weight, bias)
+
+
+def available_precisions(device: torch.device) -> list[Precision]:
+    """Return the precisions that this device computes without loss of speed, slowest first."""
+    precisions: list[Precision] = ["float32"]
+    if device.type == "cpu":
+        has_bfloat16 = onednn.HAS_BFLOAT16
+    else:
+        has_bfloat16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    if has_bfloat16:
+        precisions.append("bf16")
+    if device.type == "cpu" and onednn.HAS_INT8:
+        precisions.append("int8")
+    return precisions
+
+
+def set_precision(model: nn.Module, precision: Precision) -> None:
+    """Choose the precision of the products of a model that translates."""
+    for module in model.modules():
+        if hasattr(module, "precision"):
+            module.precision = precision
