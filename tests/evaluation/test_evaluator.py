@@ -14,6 +14,7 @@ from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.evaluation import cache_keys, metrics, route_translation, tokenizers
 from polyglot.evaluation.batched_translation import translate_directions
 from polyglot.evaluation.evaluator import evaluate
+from polyglot.evaluation.grid import matrix_title
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.protocol import Protocol
@@ -364,10 +365,14 @@ class Evaluations:
     translated: list[str] = field(default_factory=list)
     """directions that the last evaluation translated"""
 
-    def evaluate(self, *, sha256: str | None = "a", **settings: object) -> ScoreMatrix:
+    def evaluate(
+        self, *, sha256: str | None = "a", precision: str | None = None, **settings: object
+    ) -> ScoreMatrix:
         """Evaluate and save. sha256: hash of the parameters; settings: of the protocol."""
         self.translated.clear()
         translator = tiny_translator(self.run, sha256=sha256)
+        if precision:
+            translator.description = {**translator.description, "precision": precision}
         settings = {"pivot": "en", **settings}
         matrix = evaluate(self.run, translator, protocol(**settings), folder=self.folder)
         matrix.save(self.folder)
@@ -452,6 +457,16 @@ def test_parameters_without_hash_are_always_translated_again(evaluations: Evalua
     evaluations.evaluate(sha256=None)
     evaluations.evaluate(sha256=None)
     assert len(evaluations.translated) == 11
+
+
+def test_scores_of_another_precision_are_not_reused(evaluations: Evaluations) -> None:
+    exact = evaluations.evaluate()
+    rounded = evaluations.evaluate(precision="int8")
+    assert len(evaluations.translated) == 11
+    assert "int8" not in matrix_title(exact)
+    assert "int8" in matrix_title(rounded)
+    evaluations.evaluate(precision="int8")
+    assert evaluations.translated == []
 
 
 @pytest.mark.parametrize(
