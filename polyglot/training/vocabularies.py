@@ -6,6 +6,7 @@ import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 
 from polyglot.config.schema import Config
@@ -128,44 +129,64 @@ def build_vocabularies(
     texts with a doubtful size come first, since this takes little time: impossible sizes are
     reported before any other vocabulary is learnt. Long texts come last.
     """
-    first_languages: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
-        first_languages.setdefault(group, language)
+        groups.setdefault(group, language)
 
+    texts = _sort_texts(config, corpora, normalisers, groups)
     learnt: dict[str, Vocabulary] = {}
-    short_texts: dict[str, list[str] | None] = {}
-    long_texts: list[str] = []
-    kept_sentences = 0
-    errors: list[PolyglotError] = []
-    for group, language in first_languages.items():
-        text = _group_text(config, corpora, normalisers, language)
-        start = list(islice(text, SHORT_TEXT + 1))
-        if len(start) > SHORT_TEXT:
-            long_texts.append(group)
-        elif _has_doubtful_size(config, start, normalisers[language]):
+    for texts_of_groups in (texts.doubtful, texts.short, texts.long):
+        errors: list[PolyglotError] = []
+        for group, text in texts_of_groups.items():
+            language = groups[group]
+            sentences: Iterable[str] | None = text
+            if sentences is None:
+                sentences = _group_text(config, corpora, normalisers, language)
             with _append_error(errors):
-                learnt[group] = _train_vocabulary(config, start, normalisers[language], group)
-        else:
-            kept_sentences += len(start)
-            short_texts[group] = start if kept_sentences <= KEPT_SENTENCES else None
-    _raise_together(errors)
-
-    for groups in (list(short_texts), long_texts):
-        for group in groups:
-            language = first_languages[group]
-            text = short_texts.pop(group, None)
-            if text is None:
-                text = _group_text(config, corpora, normalisers, language)
-            with _append_error(errors):
-                learnt[group] = _train_vocabulary(config, text, normalisers[language], group)
+                learnt[group] = _train_vocabulary(config, sentences, normalisers[language], group)
         _raise_together(errors)
+        texts_of_groups.clear()  # frees the sentences
 
     vocabularies = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
         vocabularies[language] = learnt[group]
     return vocabularies
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Training texts by group; None for a text that is read again."""
+
+    doubtful: dict[str, list[str] | None] = field(default_factory=dict)
+    """short texts that the size may not fit"""
+    short: dict[str, list[str] | None] = field(default_factory=dict)
+    long: dict[str, list[str] | None] = field(default_factory=dict)
+
+
+def _sort_texts(
+    config: Config,
+    corpora: Corpora,
+    normalisers: Mapping[str, Normaliser],
+    groups: Mapping[str, str],
+) -> _Texts:
+    """Read short texts, at most KEPT_SENTENCES of them. groups: a language of each."""
+    texts = _Texts()
+    kept_sentences = 0
+    for group, language in groups.items():
+        text = _group_text(config, corpora, normalisers, language)
+        start = list(islice(text, SHORT_TEXT + 1))
+        if len(start) > SHORT_TEXT:
+            texts.long[group] = None
+            continue
+
+        kind = texts.short
+        if _has_doubtful_size(config, start, normalisers[language]):
+            kind = texts.doubtful
+        kept_sentences += len(start)
+        kind[group] = start if kept_sentences <= KEPT_SENTENCES else None
+    return texts
 
 
 def _has_doubtful_size(config: Config, text: Sequence[str], normaliser: Normaliser) -> bool:
