@@ -54,6 +54,15 @@ REFUSED = [
     (
         {
             "model": {
+                "options": {"encoder": [{"type": "state_roles", "target_context": "before_word"}]}
+            }
+        },
+        "model.options.encoder.0.target_context: no effect in an encoder, only in a decoder; "
+        "leave it out",
+    ),
+    (
+        {
+            "model": {
                 "options": {
                     "encoder": [{"type": "context_gate", "hidden_size": 5}],
                     "decoder": [{"type": "context_gate", "hidden_size": 5}],
