@@ -53,6 +53,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--predict", choices=KINDS, nargs="+", default=KINDS)
     parser.add_argument("--layers", choices=["decoder", "own"], default="decoder")
+    parser.add_argument("--decoder", choices=["gru", "rnnsearch"], default="gru")
     parser.add_argument("--size", type=int, default=1024, help="size of the GRUs")
     parser.add_argument("--words", type=int, default=32_000)
     parser.add_argument("--tokens", type=int, default=4096)
@@ -64,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
 def measure_in_child(arguments: argparse.Namespace, predict: str) -> dict[str, Any]:
     """Return the result of `measure` in a new process."""
     command = [sys.executable, __file__, "--child", "--predict", predict]
-    for name in ("size", "words", "tokens", "steps", "layers"):
+    for name in ("size", "words", "tokens", "steps", "layers", "decoder"):
         command.append(f"--{name}={getattr(arguments, name)}")
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
@@ -86,7 +87,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     (predict,) = arguments.predict
     pair = LanguagePair("de", "en")
     sizes = {"size": arguments.size, "words": arguments.words}
-    model = build_model(pair, predict, layers=arguments.layers, **sizes)
+    model = build_model(
+        pair, predict, layers=arguments.layers, decoder=arguments.decoder, **sizes
+    )
     model.train()
     criterion = Criterion(LossesConfig())
     groups = parameter_groups(model.parameters(), hidden=model.hidden_weights())
@@ -112,8 +115,13 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def build_model(pair: Any, predict: str, *, layers: str, size: int, words: int) -> Any:
-    """Return the model of the paper, with one kind of word prediction or none."""
+def build_model(
+    pair: Any, predict: str, *, layers: str, decoder: str, size: int, words: int
+) -> Any:
+    """Return a model of the paper's size, with one kind of word prediction or none.
+
+    decoder: `gru`, or `rnnsearch` for the model of the paper's program (`wmt14/words_program`).
+    """
     from polyglot.model.config import ModelConfig
     from polyglot.model.translation_model import TranslationModel
 
@@ -124,6 +132,15 @@ def build_model(pair: Any, predict: str, *, layers: str, size: int, words: int) 
         "bridge": "none",
         "decoder": {**gru, "attention": "mlp"},
     }
+    if decoder == "rnnsearch":
+        settings["encoder"] = {**gru, "size": 2 * size}
+        settings["decoder"] = {
+            "type": "rnnsearch",
+            "size": size,
+            "form": "conditional",
+            "output_size": size // 2,
+            "start": "tanh",
+        }
     if predict != "none":
         option = {"type": "word_prediction", "predict": predict, "layers": layers}
         settings["options"] = {"decoder": [option]}
