@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from torch.distributed import ProcessGroup
 
 from polyglot.core.errors import PolyglotError, TrainingError
 from polyglot.core.signals import default_signal_handling, exit_code
+from polyglot.core.transfers import to_device, to_host
 from polyglot.distributed.connection import COLLECTIVE_TIMEOUT, connect, connection_timeout
 from polyglot.distributed.launch import launcher_world_size
 from polyglot.distributed.messages import gather_values
@@ -33,6 +35,8 @@ logger = logging.getLogger("polyglot")
 STORE_LINGER = 6.0
 """Seconds that rank 0, which holds the store, waits at the end until the other ranks have left."""
 WAIT_INTERVAL = 0.05  # seconds between two looks for a key
+CONNECTION_ERROR = re.compile(r"gloo|nccl|connection|socket|broken pipe", re.IGNORECASE)
+"""Messages of a RuntimeError about a broken connection."""
 
 
 class LostProcessError(TrainingError):
@@ -111,13 +115,26 @@ class Processes:
         with self.waiting(awaited):
             return gather_values(value, kind, self._cpu_group, self.world_size)
 
-    def gather_integers(self, numbers: Sequence[int], awaited: str) -> list[list[int]]:
-        """Return the integers of all ranks, equally many per rank; fast enough for every update."""
+    def start_gathering(
+        self,
+        numbers: Sequence[int],
+        awaited: str,
+    ) -> Callable[[], list[list[int]]]:
+        """Start to gather the integers of all ranks, equally many per rank; for every update.
+
+        The returned function waits for them and returns them.
+        """
         local = torch.tensor(numbers, dtype=torch.int64)
         rows = [torch.empty_like(local) for _ in range(self.world_size)]
         with self.waiting(awaited):
-            torch.distributed.all_gather(rows, local, group=self._cpu_group)
-        return [row.tolist() for row in rows]
+            work = torch.distributed.all_gather(rows, local, group=self._cpu_group, async_op=True)
+
+        def finish() -> list[list[int]]:
+            with self.waiting(awaited):
+                work.wait()
+            return [row.tolist() for row in rows]
+
+        return finish
 
     def group(self, ranks: Sequence[int]) -> ProcessGroup | None:
         """Return the process group of some ranks, for tensors on the device.
@@ -132,13 +149,24 @@ class Processes:
         return self._groups[ranks]
 
     def copy(self, tensors: Sequence[Tensor], *, sender: int, receiver: int, awaited: str) -> None:
-        """Copy tensors of one rank into those of another; the other ranks do not wait."""
+        """Copy float32 tensors of one rank into those of another; the other ranks do not wait.
+
+        They travel together through main memory: on GPUs, a direct transfer would create a
+        communicator for each pair of ranks.
+        """
+        if self.rank not in (sender, receiver) or not tensors:
+            return
+        if self.rank == sender:
+            flat = to_host(torch.cat([tensor.detach().flatten() for tensor in tensors]))
+            with self.waiting(awaited):
+                torch.distributed.send(flat, receiver, group=self._cpu_group)
+            return
+        sizes = [tensor.numel() for tensor in tensors]
+        flat = torch.empty(sum(sizes))
         with self.waiting(awaited):
-            for tensor in tensors:
-                if self.rank == sender:
-                    torch.distributed.send(tensor.detach().contiguous(), receiver)
-                elif self.rank == receiver:
-                    torch.distributed.recv(tensor, sender)
+            torch.distributed.recv(flat, sender, group=self._cpu_group)
+        for tensor, values in zip(tensors, flat.split(sizes)):
+            tensor.copy_(to_device(values.view(tensor.shape), tensor.device))
 
     def barrier(self, place: str) -> None:
         """Wait until all ranks have reached this place, without a time limit."""
@@ -171,11 +199,16 @@ class Processes:
 
     @contextmanager
     def waiting(self, awaited: str) -> Iterator[None]:
-        """Turn a broken connection into an error that names the lost process and what it owed."""
+        """Turn a broken connection into an error that names the lost process and what it owed.
+
+        Other errors, such as memory that does not suffice, keep their type and message.
+        """
         self.monitor.awaited = awaited
         try:
             yield
         except RuntimeError as error:
+            if not is_connection_error(error):
+                raise
             logger.debug("%s", error)
             raise self._lost_process() from None
         self.monitor.awaited = ""
@@ -241,6 +274,16 @@ class Processes:
                 left = self.store.add("left", 0)
         except RuntimeError:
             pass
+
+
+def is_connection_error(error: RuntimeError) -> bool:
+    """Return True for an error of the communication between processes.
+
+    gloo raises plain RuntimeErrors, whose messages name its source files.
+    """
+    if isinstance(error, torch.distributed.DistError):
+        return True
+    return CONNECTION_ERROR.search(str(error)) is not None
 
 
 def _failure_reason(error: BaseException) -> str:

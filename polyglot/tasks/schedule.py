@@ -93,6 +93,11 @@ class Schedule:
         for phase in config.phases:
             pairs = _named_pairs(phase, languages, center=config.center)
             self._phases.append((phase, set(pairs)))
+        # Every rank computes the draws of all ranks at each step: with thousands of tasks, lists
+        # of active tasks and sums of shares take longer than an update. They change only at the
+        # boundaries of phases.
+        self._active_tasks: dict[tuple[int, ...], tuple[Sequence[Task], list[Task]]] = {}
+        self._cumulative_shares: dict[int, tuple[Sequence[Task], numpy.ndarray]] = {}
 
     def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """Return the tasks of one update on one rank, if all ranks have all tasks."""
@@ -120,11 +125,17 @@ class Schedule:
         """Return those of `tasks` (default: all) that may train at this step."""
         if tasks is None:
             tasks = self.tasks
-        phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
+        phases = [index for index, (phase, _) in enumerate(self._phases) if phase.covers(step)]
         if not phases:
-            return list(tasks)
-        active_pairs = set().union(*phases)
-        return [task for task in tasks if task.pair in active_pairs]
+            return tasks
+        key = (id(tasks), *phases)
+        if key not in self._active_tasks:
+            active_pairs = set().union(*(self._phases[index][1] for index in phases))
+            active = [task for task in tasks if task.pair in active_pairs]
+            self._active_tasks[key] = (tasks, active)
+        kept_tasks, active = self._active_tasks[key]
+        assert kept_tasks is tasks
+        return active
 
     @property
     def boundaries(self) -> list[int]:
@@ -150,14 +161,22 @@ class Schedule:
 
         draw: counts the batches of the run, or of one rank if ranks have different tasks.
         """
-        shares = [self.share(task) for task in active]
-        ends = numpy.cumsum(shares)
+        ends = self._share_ends(active)
         # A counter-based generator for each draw: no draw depends on the draws before it.
         bits = numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
         generator = numpy.random.Generator(bits)
         point = generator.random() * ends[-1]
         number = numpy.searchsorted(ends, point, side="right")
         return active[int(number)]
+
+    def _share_ends(self, active: Sequence[Task]) -> numpy.ndarray:
+        """Cumulative sums of the shares; computed once for each list of tasks."""
+        cached = self._cumulative_shares.get(id(active))
+        if cached is not None and cached[0] is active:
+            return cached[1]
+        ends = numpy.cumsum([self.share(task) for task in active])
+        self._cumulative_shares[id(active)] = (active, ends)
+        return ends
 
     def share(self, task: Task) -> float:
         """Return the relative frequency of a task."""

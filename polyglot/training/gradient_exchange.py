@@ -10,7 +10,7 @@ processes compute the same update as one process that accumulates the same batch
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -43,6 +43,9 @@ class NoOpExchange:
     stop_signal = 0
     transferred_bytes = 0
 
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
     def create_process_groups(self) -> None:
         pass
 
@@ -53,8 +56,11 @@ class NoOpExchange:
         local_counts: Mapping[int, int],
         *,
         stop_signal: int,
-    ) -> dict[int, int]:
-        return dict(local_counts)
+    ) -> None:
+        self._counts = dict(local_counts)
+
+    def counts(self) -> dict[int, int]:
+        return self._counts
 
     @contextmanager
     def during_backward(self, batch_index: int) -> Iterator[None]:
@@ -102,6 +108,7 @@ class GradientExchange:
         self._device = _flatten(parameters)[0].device
         self._step = 0
         self._scheduled_batches: Sequence[ScheduledBatch] = ()
+        self._finish_gathering: Callable[[], list[list[int]]] = list
         self._queue = BucketQueue(processes)
 
         self._local_batches: set[int] = set()
@@ -129,15 +136,15 @@ class GradientExchange:
         local_counts: Mapping[int, int],
         *,
         stop_signal: int,
-    ) -> dict[int, int]:
-        """Gather the counts of all scheduled batches of an update, by their index.
+    ) -> None:
+        """Start to gather the counts of all scheduled batches of an update.
 
         local_counts: target tokens (or sentences) of the batches of this rank.
         stop_signal: signal that asked this process to stop, or 0.
         """
         self._step = step
         self._scheduled_batches = scheduled_batches
-        counts = self._gather_counts(local_counts, stop_signal)
+        self._finish_gathering = self._start_gathering(local_counts, stop_signal)
 
         self._local_batches = set(local_counts)
         self._recorded = {batch_index: set() for batch_index in local_counts}
@@ -149,6 +156,20 @@ class GradientExchange:
             self._queue = BucketQueue(self.processes)
         else:
             self._queue = self._build_queue()
+
+    def counts(self) -> dict[int, int]:
+        """Return the counts of all scheduled batches, by their index; once in each update.
+
+        Called after the first forward pass, so that a GPU computes while this process waits for
+        the others.
+        """
+        rows = self._finish_gathering()
+        self.stop_signal = max(row[0] for row in rows)
+
+        remaining = [iter(row[1:]) for row in rows]
+        counts = {}
+        for batch_index, batch in enumerate(self._scheduled_batches):
+            counts[batch_index] = next(remaining[batch.rank])
         return counts
 
     @contextmanager
@@ -225,7 +246,11 @@ class GradientExchange:
                 exchanged.update(parameters.values())
         return exchanged
 
-    def _gather_counts(self, local_counts: Mapping[int, int], stop_signal: int) -> dict[int, int]:
+    def _start_gathering(
+        self,
+        local_counts: Mapping[int, int],
+        stop_signal: int,
+    ) -> Callable[[], list[list[int]]]:
         """Gather one row of integers per rank: the stop signal, then the counts of its batches.
 
         Rows have the same length on every rank; shorter ones are filled up with zeros.
@@ -236,17 +261,10 @@ class GradientExchange:
         padding = [0] * (max(batches_by_rank) - len(local_counts))
         row = [stop_signal, *local_counts.values(), *padding]
 
-        rows = self.processes.gather_integers(
+        return self.processes.start_gathering(
             row,
             f"the batch sizes of all processes at step {self._step}",
         )
-        self.stop_signal = max(row[0] for row in rows)
-
-        remaining = [iter(row[1:]) for row in rows]
-        counts = {}
-        for batch_index, batch in enumerate(self._scheduled_batches):
-            counts[batch_index] = next(remaining[batch.rank])
-        return counts
 
     def _on_gradient(self, parameter: nn.Parameter) -> None:
         """Hook that runs when the backward pass has completed the gradient of a parameter."""

@@ -103,17 +103,20 @@ class PartitionedModel:
         return local_pairs, rounds
 
     def _collect(self, pair: LanguagePair, receiver: int) -> TranslationModel | None:
-        """Collect the components of a pair on one rank; returns None on other ranks."""
-        local = self.model.component_parameters()
+        """Collect the components of a pair on one rank; returns None on other ranks.
+
+        They include annealed quantities, such as the temperature of one-hot roles.
+        """
+        local = self.model.component_tensors()
         is_receiver = self.processes.rank == receiver
         model = self._empty_model(pair) if is_receiver else None
-        parameters = model.component_parameters() if model else local
+        components = model.component_tensors() if model else local
 
         for name in sorted(self._existing_components(pair)):
             ranks = self._ranks_of(name)
             if receiver not in ranks:
                 # The receiver writes data to these tensors, the sender reads data from them.
-                tensors = [tensor.detach() for tensor in parameters.get(name, {}).values()]
+                tensors = [tensor.detach() for tensor in components.get(name, {}).values()]
                 self.processes.copy(
                     tensors,
                     sender=ranks[0],
@@ -121,12 +124,12 @@ class PartitionedModel:
                     awaited=f"{name} for the validation of {pair}",
                 )
             elif is_receiver:
-                for key, parameter in parameters[name].items():
-                    parameter.detach().copy_(local[name][key])
+                for key, tensor in components[name].items():
+                    tensor.detach().copy_(local[name][key])
         return model
 
     def _empty_model(self, pair: LanguagePair) -> TranslationModel:
-        """Model of one pair, in evaluation mode, whose parameters are not set yet."""
+        """Model of one pair, in evaluation mode, whose tensors are not set yet."""
         sizes = {}
         for language, vocabulary in self.run.vocabularies.items():
             sizes[language] = len(vocabulary)

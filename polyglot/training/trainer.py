@@ -149,8 +149,8 @@ class Trainer:
 
         scheduled_batches = self.placement.batches_at(step)
         batches = self._next_batches(scheduled_batches)
-        counts = self._gather_counts(step, scheduled_batches, batches)
-        self._accumulate_gradients(step, batches, counts)
+        self._begin_exchange(step, scheduled_batches, batches)
+        counts = self._accumulate_gradients(step, batches)
         self.exchange.finish()
 
         trained = self._average_gradients(scheduled_batches, counts)
@@ -220,17 +220,17 @@ class Trainer:
             self.streams[task_name].seek(position)
         self.save()
 
-    def _gather_counts(
+    def _begin_exchange(
         self,
         step: int,
         scheduled_batches: Sequence[ScheduledBatch],
         batches: Mapping[int, LocalBatch],
-    ) -> dict[int, int]:
-        """Target tokens (or sentences) of all batches of the update, by index."""
+    ) -> None:
+        """Tell the other ranks the target tokens (or sentences) of the local batches."""
         local_counts = {}
         for batch_index, local in batches.items():
             local_counts[batch_index] = self.criterion.count(local.batch)
-        return self.exchange.begin(
+        self.exchange.begin(
             step,
             scheduled_batches,
             local_counts,
@@ -241,18 +241,25 @@ class Trainer:
         self,
         step: int,
         batches: Mapping[int, LocalBatch],
-        counts: Mapping[int, int],
-    ) -> None:
-        """Add the gradients of each local batch, weighted by its share of the update."""
-        total = sum(counts.values())
+    ) -> dict[int, int]:
+        """Add the gradients of each local batch, weighted by its share of the update.
+
+        Returns the target tokens (or sentences) of all batches of the update, by index.
+        """
+        counts: dict[int, int] = {}
+        total = 0
         for batch_index, local in batches.items():
             self._seed(step, batch_index)
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(local.batch), local.batch)
+            if not counts:
+                counts = self.exchange.counts()
+                total = sum(counts.values())
             with self.exchange.during_backward(batch_index):
                 self.accelerator.backward(losses.total * (counts[batch_index] / total))
             # Logged steps count from 1.
             self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses))
+        return counts or self.exchange.counts()
 
     def _seed(self, step: int, batch_index: int) -> None:
         """Seed the random generator for a batch, independently of its rank."""

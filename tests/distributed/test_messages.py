@@ -12,6 +12,7 @@ import torch
 from polyglot.core.errors import TrainingError
 from polyglot.distributed import messages
 from polyglot.distributed.messages import gather_values
+from polyglot.distributed.processes import is_connection_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,17 @@ def test_a_message_of_another_size_does_not_fill_the_memory(monkeypatch):
     monkeypatch.setattr(messages, "LARGEST_MESSAGE", 99)
     with pytest.raises(TrainingError, match="sent 100 bytes; at most 99"):
         gather_values("", str, None, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_lost"),
+    [
+        (torch.distributed.DistBackendError("any"), True),
+        (RuntimeError("[/pytorch/third_party/gloo/transport/tcp/pair.cc:525] Read error"), True),
+        (RuntimeError("Connection reset by peer"), True),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), False),
+        (RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"), False),
+    ],
+)
+def test_only_errors_of_the_communication_mean_a_lost_process(error, is_lost):
+    assert is_connection_error(error) == is_lost

@@ -382,3 +382,21 @@ def test_shipped_schedules_accept_every_spelling(tmp_path, name):
     assert [(short_names[task.source], short_names[task.target]) for task in spelled] == [
         (task.source, task.target) for task in short
     ]
+
+
+def test_shares_are_summed_once_in_a_phase(monkeypatch):
+    """Every rank computes the draws of all ranks, and a run may have thousands of tasks."""
+    schedule = build("uniform", pairs=["*-*"], phases=[{"pairs": ["en-*"], "until_step": 10}])
+    calls = Counter()
+    share = schedule.share
+
+    def counted_share(task):
+        calls[task.name] += 1
+        return share(task)
+
+    monkeypatch.setattr(schedule, "share", counted_share)
+    for step in range(20):
+        for process in range(8):
+            schedule.tasks_at(step, process=process, processes=8)
+    phases_of_task = {task.name: 2 if task.source == "en" else 1 for task in schedule.tasks}
+    assert calls == phases_of_task
