@@ -87,9 +87,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     (predict,) = arguments.predict
     pair = LanguagePair("de", "en")
     sizes = {"size": arguments.size, "words": arguments.words}
-    model = build_model(
-        pair, predict, layers=arguments.layers, decoder=arguments.decoder, **sizes
-    )
+    model = build_model(pair, predict, layers=arguments.layers, decoder=arguments.decoder, **sizes)
     model.train()
     criterion = Criterion(LossesConfig())
     groups = parameter_groups(model.parameters(), hidden=model.hidden_weights())
