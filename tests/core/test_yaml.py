@@ -138,6 +138,15 @@ def test_readers_of_yaml_1_1_read_text_as_text_too(values):
     assert yaml.safe_load(dump_yaml(values)) == values
 
 
+def test_a_change_of_the_values_does_not_change_what_is_read_again(tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text("languages: [en, de]\nmodel: {encoder: {size: 8}}\n")
+    values = read_yaml(file)
+    values["languages"].append("fr")
+    values["model"]["encoder"]["size"] = 16
+    assert read_yaml(file) == {"languages": ["en", "de"], "model": {"encoder": {"size": 8}}}
+
+
 # Whole numbers -----------------------------------------------------------------------------------
 
 
