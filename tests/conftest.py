@@ -78,6 +78,14 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     limit_resamples(monkeypatch)
 
 
+@pytest.fixture
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pictures have one pixel; other tests draw each kind of picture."""
+    from tests.builders.pictures import limit_pictures
+
+    limit_pictures(monkeypatch)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real corpora: the folder that POLYGLOT_DATA names, or shared/data beside the project."""

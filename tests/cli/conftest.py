@@ -70,8 +70,8 @@ def evaluated(evaluated_run, tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def polyglot(monkeypatch, capsys, few_resamples) -> Program:
-    """The program, called within the process of the test."""
+def polyglot(monkeypatch, capsys, few_resamples, small_pictures) -> Program:
+    """The program, called within the process of the test; its pictures have one pixel."""
     return Program(monkeypatch, capsys)
 
 

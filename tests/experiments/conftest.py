@@ -37,8 +37,13 @@ TRAINED_RUNS: dict[str, Path] = {}
 
 
 @pytest.fixture(autouse=True)
-def few_samples(few_resamples: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let intervals and tests of significance draw 20 samples, to save time."""
+def few_samples(
+    few_resamples: None, small_pictures: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let intervals and tests of significance draw 20 samples, to save time.
+
+    Pictures have one pixel; `test_results.py` draws one of each kind.
+    """
     test = significance._test
 
     def test_with_few_samples(systems, measure, name, samples):

@@ -1,4 +1,4 @@
-"""Few resamples in the evaluations of all trials."""
+"""Few resamples and small pictures in the evaluations of all trials."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.builders.pictures import limit_pictures
 from tests.builders.resamples import limit_resamples
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_resamples_in_module() -> Iterator[None]:
-    """Let the evaluations of a module, also those in forked processes, draw few resamples."""
+def short_evaluations() -> Iterator[None]:
+    """Let all evaluations, also those in forked processes, draw few resamples and no pictures."""
     with pytest.MonkeyPatch.context() as patch:
         limit_resamples(patch)
+        limit_pictures(patch)
         yield
