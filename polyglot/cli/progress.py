@@ -14,7 +14,10 @@ Advance = Callable[[str, int, int], None]
 
 
 def line_progress(*, hidden: bool = False) -> Progress:
-    """Return a progress bar with the number of lines and the remaining time."""
+    """Return a progress bar with the number of lines and the remaining time.
+
+    Without a terminal there is none: rich would print a blank line at its end.
+    """
     return Progress(
         TextColumn("lines"),
         BarColumn(),
@@ -23,7 +26,7 @@ def line_progress(*, hidden: bool = False) -> Progress:
         console=stderr_console,
         transient=True,
         redirect_stdout=False,
-        disable=hidden,
+        disable=hidden or not stderr_console.is_terminal,
     )
 
 
@@ -34,7 +37,13 @@ def described_progress(description: str) -> Iterator[Advance]:
     description: shown until the first call.
     """
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=stderr_console, transient=True) as progress:
+    bar = Progress(
+        *columns,
+        console=stderr_console,
+        transient=True,
+        disable=not stderr_console.is_terminal,
+    )
+    with bar as progress:
         row = progress.add_task(description)
 
         def advance(current: str, done: int, total: int) -> None:

@@ -275,3 +275,14 @@ def test_mining_uses_each_line_once(polyglot):
 def test_files_that_cannot_be_compared(polyglot, arguments, message):
     Path("blank").write_text("\n \n")
     assert message in polyglot.refuses("similar", "run", *arguments)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(*EMBED, *TO_NPY), ("similar", "run", "a.de", "a.de", "--from", "de", "--to", "de")],
+    ids=["embed", "similar"],
+)
+def test_messages_in_a_pipe_have_no_blank_line_of_a_progress_bar(command, polyglot):
+    result = polyglot(*command)
+    assert result.status == 0, result.errors
+    assert all(line.strip() for line in result.errors.splitlines())
