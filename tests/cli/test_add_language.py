@@ -133,7 +133,8 @@ def test_an_appended_path_starts_at_the_folder_of_the_data_file(new_text, polygl
     (new_text / "old").mkdir()
     write_text(new_text / "old", {"de": TEXT["de"], "en": TEXT["en"]}, part="test")
 
-    wrong = polyglot.refuses(*ADD, "--dry-run", "data.test+={type: text, path: 'old/test.{language}'}")
+    old_text = "data.test+={type: text, path: 'old/test.{language}'}"
+    wrong = polyglot.refuses(*ADD, "--dry-run", old_text)
     assert f"{Path('new/old')}/test" in wrong
     for path in ("../old/test.{language}", f"{new_text}/old/test.{{language}}"):
         appended = f"data.test+={{type: text, path: '{path}'}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from urllib.error import URLError
 
@@ -182,9 +183,20 @@ def test_choices_that_cannot_be_meant(options, message, fast, polyglot):
 # Outputs of other programs
 
 
+@pytest.fixture(scope="module")
+def shared_results(tmp_path_factory) -> Path:
+    """Folder for a copy of the results of `fast.yaml`."""
+    return tmp_path_factory.mktemp("results") / "evaluation"
+
+
 @pytest.fixture
-def evaluated(fast, polyglot) -> Path:
-    evaluate(polyglot)
+def evaluated(fast, polyglot, shared_results) -> Path:
+    """The folder with results of `fast.yaml`. The first test evaluates, the others copy."""
+    if shared_results.exists():
+        shutil.copytree(shared_results, EVALUATION, dirs_exist_ok=True)
+    else:
+        evaluate(polyglot)
+        shutil.copytree(EVALUATION, shared_results)
     return fast
 
 

@@ -60,8 +60,6 @@ def test_copies_may_have_another_test_text() -> None:
     for cell in matrix().cells.values():
         if cell.pair.is_copy:
             text = f"{cell.pair.source}.99999999"
-            cell = dataclasses.replace(
-                cell, sentences=7, source_text=text, reference_text=text
-            )
+            cell = dataclasses.replace(cell, sentences=7, source_text=text, reference_text=text)
         cells.append(cell)
     assert not have_different_texts(cells)

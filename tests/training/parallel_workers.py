@@ -220,9 +220,7 @@ def train_with_failing_validation(folder: Path, processes: Processes) -> None:
     There is no checkpoint before that validation.
     """
     validation = {**settings("mixed")["validation"], "every": 4}
-    trainer = make_case_trainer(
-        folder, "mixed", processes, run_name=FAILING, validation=validation
-    )
+    trainer = make_case_trainer(folder, "mixed", processes, run_name=FAILING, validation=validation)
 
     def fail(*arguments: Any) -> float:
         raise ValueError("no tokenizer")
