@@ -169,6 +169,7 @@ def test_the_command_compares_several_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    small_pictures: None,
 ) -> None:
     other = tmp_path / "other"
     shutil.copytree(run.path, other)

@@ -13,6 +13,7 @@ from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.analysis.embeddings.page import markdown
 from tests.builders.command_line import Program
+from tests.builders.pictures import limit_pictures
 from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.builders.runs import train
 from tests.evaluation.tiny import tiny_run, tiny_translator
@@ -36,11 +37,13 @@ def analyses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Analysis]:
     folder = tmp_path_factory.mktemp("comparison")
     two_heads = {"type": "attention", "heads": 2, "hidden_size": 8}
     one_head = {"type": "attention", "heads": 1, "hidden_size": 8}
-    return {
-        "two heads": analyse_bridge(folder / "two", two_heads),
-        "one head": analyse_bridge(folder / "one", one_head),
-        "no bridge": analyse_bridge(folder / "none", {"type": "none"}),
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        limit_pictures(patch)
+        return {
+            "two heads": analyse_bridge(folder / "two", two_heads),
+            "one head": analyse_bridge(folder / "one", one_head),
+            "no bridge": analyse_bridge(folder / "none", {"type": "none"}),
+        }
 
 
 def table_rows(page: str) -> dict[tuple[str, str], list[str]]:
@@ -114,7 +117,10 @@ def test_the_test_text_is_named_once_if_all_runs_have_the_same(
 
 
 def test_the_command_with_several_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    small_pictures: None,
 ) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
