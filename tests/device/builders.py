@@ -11,6 +11,7 @@ import torch
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor
 
+from polyglot.distributed.processes import Processes
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
@@ -96,11 +97,14 @@ def meta_trainer(
     optimizer: str = "adam",
     precision: str = "no",
     losses: dict = {},
+    placement: object = None,
+    processes: Processes = Processes(),
 ) -> Trainer:
     """A trainer of one task on the meta device. run: any run of these languages."""
     batch = random_batch("de-en", lengths=[(3, 2), (1, 1)])
     config = run.config
-    placement = SimpleNamespace(batches_at=lambda step: [ScheduledBatch(0, batch.task)])
+    if placement is None:
+        placement = SimpleNamespace(batches_at=lambda step: [ScheduledBatch(0, batch.task)])
     return Trainer(
         run,
         model=model,
@@ -111,4 +115,5 @@ def meta_trainer(
         criterion=Criterion(LossesConfig.model_validate(losses)),
         accelerator=MetaAccelerator(precision, monkeypatch),
         validate=None,
+        processes=processes,
     )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -33,6 +33,15 @@ class GpuRules(TorchDispatchMode):
     index; copies to the device that wait for it.
     """
 
+    def __enter__(self):
+        self.lists = NoLists()
+        self.lists.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.lists.__exit__(*error)
+
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         options = options or {}
         name = function.name().partition(".")[0]
@@ -51,6 +60,24 @@ class GpuRules(TorchDispatchMode):
         if name == "aten::_fused_sgd_" and devices == {"meta"}:
             return None  # the one operation that meta lacks; it changes its arguments in place
         return function(*arguments, **options)
+
+
+class NoLists(TorchFunctionMode):
+    """Fails where a list of numbers becomes a tensor on the device: the copy waits for it."""
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        options = options or {}
+        if function in (Tensor.__getitem__, Tensor.__setitem__) and is_on_meta(arguments[0]):
+            index = arguments[1] if isinstance(arguments[1], tuple) else (arguments[1],)
+            assert not any(isinstance(part, list) for part in index), "a list as index waits"
+        if function is torch.tensor:
+            device = torch.device(options.get("device") or "cpu")
+            assert device.type == "cpu", "torch.tensor on the device waits"
+        return function(*arguments, **options)
+
+
+def is_on_meta(tensor: Tensor) -> bool:
+    return tensor.device.type == "meta"
 
 
 def tensors_in(values: Iterable[object]) -> Iterator[Tensor]:
@@ -235,7 +262,3 @@ def check_fused_attention(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     monkeypatch.setattr(functional, "scaled_dot_product_attention", checked)
-
-
-def gradients_of(module: nn.Module) -> dict[str, Tensor | None]:
-    return {name: parameter.grad for name, parameter in module.named_parameters()}
