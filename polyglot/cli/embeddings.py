@@ -152,10 +152,14 @@ def embed(
     )
     vectors = pluralize(count, "vector")
     message = f"{vectors} of {size} {precision} numbers written to {output}"
-    if blank_count:
-        empty_lines = pluralize(blank_count, "empty line")
-        message += f"; {empty_lines} with a vector of zeros"
-    logger.info(message)
+    logger.info(message + _describe_blank_lines(blank_count))
+
+
+def _describe_blank_lines(count: int) -> str:
+    if not count:
+        return ""
+    empty_lines = pluralize(count, "empty line")
+    return f"; {empty_lines} with a vector of zeros"
 
 
 def _check_language_source(

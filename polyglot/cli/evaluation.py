@@ -144,18 +144,13 @@ def evaluate(
     Results with the same checkpoint, text and settings are reused.
     """
     from polyglot.evaluation.choices import Output, choose_metrics
-    from polyglot.runs.run import Run
-    from polyglot.runs.stored_settings import EVALUATION
 
     search = {"beam": beam, "select": select, "select_by": select_by, "select_for": select_for}
     search = {key: value for key, value in search.items() if value is not None}
     chosen_metrics = choose_metrics(metrics) if metrics else []
     settings = _load_protocol(protocol, search, metrics=chosen_metrics, comet=comet, pivot=pivot)
 
-    runs = []
-    for path in paths:
-        run = Run.open(path, sections=EVALUATION, accept_changes=accept_changes)
-        runs.append(run)
+    runs = _open_runs(paths, accept_changes=accept_changes)
     evaluated_runs = dict(zip(distinct_names(paths), runs))
     other_members = []
     if ensemble:  # it counts as its first run
@@ -186,6 +181,16 @@ def evaluate(
     if len(evaluated_runs) > 1:
         _print_comparisons(matrices)
     logger.info(f"next: polyglot report {paths[0]}")
+
+
+def _open_runs(paths: Sequence[Path], *, accept_changes: bool) -> list[Run]:
+    from polyglot.runs.run import Run
+    from polyglot.runs.stored_settings import EVALUATION
+
+    runs = []
+    for path in paths:
+        runs.append(Run.open(path, sections=EVALUATION, accept_changes=accept_changes))
+    return runs
 
 
 def _load_protocol(
