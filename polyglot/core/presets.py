@@ -63,6 +63,8 @@ def find(category: str, name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{name}: a pipe or a device; a YAML file is expected here")
     if (path / "config.yaml").is_file():
         raise ConfigError(
             f"{name}: a run directory; continue it with --resume, "

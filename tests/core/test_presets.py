@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from polyglot.core import presets
@@ -62,3 +64,9 @@ def test_an_installed_package_contains_the_presets(tmp_path, monkeypatch):
     monkeypatch.setattr(presets, "__file__", str(tmp_path / "polyglot" / "core" / "presets.py"))
     assert presets.names("configs") == ["mine"]
     assert presets.find("configs", "mine").is_file()
+
+
+def test_a_named_pipe_is_not_taken_for_a_preset(tmp_path):
+    os.mkfifo(tmp_path / "mine.yaml")
+    with pytest.raises(ConfigError, match="mine.yaml: a pipe or a device"):
+        presets.find("configs", str(tmp_path / "mine.yaml"))
