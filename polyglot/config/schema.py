@@ -113,6 +113,12 @@ class TrainingConfig(ComponentConfig):
     """Largest global norm of the gradients of the trained components; null for no clipping."""
     precision: Literal["no", "bf16", "fp16"] = "no"
     """Mixed precision, through accelerate."""
+    tf32: bool = False
+    """On CUDA, compute products of float32 from ten bits of each number, several times as fast. In
+    `bf16` and `fp16` the float32 parts, such as recurrences, always do so."""
+    deterministic: bool = False
+    """On CUDA, use only operations with reproducible results, which are slower, so that resuming
+    is exact. A warning names an operation that has none. A CPU is always reproducible."""
     log_every: StepCount = 50
     """Steps between lines of the log."""
     checkpoint: CheckpointConfig = CheckpointConfig()

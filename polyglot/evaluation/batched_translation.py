@@ -97,7 +97,8 @@ def translate_directions(
 
     for portion in _portions(used_texts):
         started = time.perf_counter()
-        encoded = _encode(translator, portion, size=sentences_per_search(config))
+        size = sentences_per_search(config, device=translator.members[0].device)
+        encoded = _encode(translator, portion, size=size)
         by_target = _group_by_target(encoded, states)
         translations = sum(len(sentences) for sentences in by_target.values())
         encoding_seconds = (time.perf_counter() - started) / translations
@@ -195,7 +196,7 @@ def _decode(
     blank_count = sum(sentence.encodings is None for sentence in sentences)
     advance(target, blank_count)
     decoders = [member.model.decoders[target] for member in translator.members]
-    size = sentences_per_search(config, decoders)
+    size = sentences_per_search(config, decoders, device=translator.members[0].device)
     pieces = [sentence.pieces for sentence in sentences]
     for rows in search_batches(pieces, size=size):
         batch = [sentences[row] for row in rows]

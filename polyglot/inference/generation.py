@@ -26,8 +26,10 @@ from polyglot.model.language_modules import LanguageDecoder
 
 MAX_HYPOTHESES = 640
 """Hypotheses decoded together: full speed of the matrix products on a CPU, and little memory."""
+MAX_DEVICE_HYPOTHESES = 8192
+"""Hypotheses decoded together on a GPU, where a step of few takes as long as one of thousands."""
 USUAL_LENGTH = 128
-"""Pieces of a sentence for which `MAX_HYPOTHESES` holds; fewer longer sentences are together."""
+"""Pieces of a sentence for which these numbers hold; fewer longer sentences are together."""
 MAX_SELECTED_WEIGHTS = 1 << 25
 """Numbers in the output layers of one batch if each sentence has a copy of its rows: 128 MiB."""
 
@@ -74,7 +76,7 @@ def generate_translations(
         pieces = [version.pieces for version in versions]
         longest_pieces.append(max(pieces, key=len))
     decoders = [model.model.decoders[target] for model, _ in inputs]
-    size = batch_size or sentences_per_search(config, decoders)
+    size = batch_size or sentences_per_search(config, decoders, device=first_model.device)
     batches = list(search_batches(longest_pieces, size=size))
 
     def search_batch(rows: list[int]) -> list[list[Hypothesis]]:
@@ -198,10 +200,20 @@ def _no_selection(target: str, config: SearchConfig) -> str:
     )
 
 
-def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
+def max_hypotheses(device: torch.device) -> int:
+    """Return the number of hypotheses that a device decodes together."""
+    return MAX_HYPOTHESES if device.type == "cpu" else MAX_DEVICE_HYPOTHESES
+
+
+def sentences_per_search(
+    config: SearchConfig,
+    decoders: Sequence[LanguageDecoder] = (),
+    *,
+    device: torch.device = torch.device("cpu"),
+) -> int:
     """Return the number of sentences that these decoders translate together, at least 1."""
     hypotheses_per_sentence = config.beam * max(1, len(decoders))
-    sentences = MAX_HYPOTHESES // hypotheses_per_sentence
+    sentences = max_hypotheses(device) // hypotheses_per_sentence
     if decoders and _copies_rows(config, decoders[0]):
         state_size = sum(decoder.body.output_states_size for decoder in decoders)
         weights_per_sentence = config.select * state_size

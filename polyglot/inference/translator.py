@@ -22,9 +22,9 @@ from polyglot.inference.directions import Directions, resolve_direction
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
 from polyglot.inference.generation import (
-    MAX_HYPOTHESES,
     best_texts,
     generate_translations,
+    max_hypotheses,
     search_batches,
     search_hypotheses,
 )
@@ -358,7 +358,8 @@ class Translator(SentenceEncoder):
 
         task = Task(pair)
         scores = [0.0] * len(source_pieces)
-        for rows in search_batches(target_pieces, size=MAX_HYPOTHESES // 8, keep_empty=True):
+        size = max_hypotheses(self.device) // 8
+        for rows in search_batches(target_pieces, size=size, keep_empty=True):
             batch = Batch.from_sentences(
                 task,
                 [source_pieces[row] for row in rows],

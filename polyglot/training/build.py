@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from accelerate import Accelerator
 
-from polyglot.config.schema import Config
+from polyglot.config.schema import Config, TrainingConfig
 from polyglot.core.errors import ConfigError, abbreviate
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
@@ -300,6 +301,9 @@ def _log_sampling_ratios(placement: Partitioned) -> None:
 def build_accelerator(run: Run) -> Accelerator:
     """Accelerator with the precision and the trackers of the configuration."""
     training = run.config.training
+    if training.deterministic:
+        # Read by cuBLAS at its first product; NVIDIA's documentation names this value.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # Hides environment variables of accelerate that would change gradients or precision.
     accelerate_state()
     accelerator = Accelerator(
@@ -307,9 +311,21 @@ def build_accelerator(run: Run) -> Accelerator:
         log_with=training.trackers or None,
         project_dir=run.path,
     )
+    if accelerator.device.type == "cuda":
+        set_cuda_arithmetic(training)
     if accelerator.scaler is not None:
         accelerator.scaler = LossScaler.with_settings_of(accelerator.scaler, accelerator.device)
     return accelerator
+
+
+def set_cuda_arithmetic(training: TrainingConfig) -> None:
+    """Set the rounding and the reproducibility of operations on CUDA, for the whole process."""
+    allow_tf32 = training.tf32 or training.precision != "no"
+    torch.backends.cuda.matmul.allow_tf32 = allow_tf32
+    torch.backends.cudnn.allow_tf32 = allow_tf32
+    torch.use_deterministic_algorithms(training.deterministic, warn_only=True)
+    # PyTorch would fill new tensors with NaN, which takes time; a test of this program does so.
+    torch.utils.deterministic.fill_uninitialized_memory = False
 
 
 def build_model(

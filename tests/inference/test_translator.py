@@ -13,7 +13,6 @@ import polyglot
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
-from polyglot.inference import translator as translator_module
 from polyglot.inference.translator import Translator
 from polyglot.layers.low_precision import available_precisions
 from polyglot.layers import selected_rows
@@ -273,8 +272,7 @@ def test_the_batch_size_does_not_change_the_result(sentences, translator, monkey
     lines = [*source_text("en-de", 20), ""]
     translations = translator.translate(lines, **direction("en-de"))
     scores = translator.score(lines, translations, **direction("en-de"))
-    for module in (translator_module, generation):
-        monkeypatch.setattr(module, "MAX_HYPOTHESES", 16 * sentences)
+    monkeypatch.setattr(generation, "MAX_HYPOTHESES", 16 * sentences)
     assert translator.translate(lines, **direction("en-de")) == translations
     again = translator.score(lines, translations, **direction("en-de"))
     assert again == pytest.approx(scores, abs=1e-4)
@@ -297,6 +295,8 @@ def test_the_number_of_sentences_per_search_depends_on_beam_and_decoders(transla
     assert generation.sentences_per_search(SearchConfig(beam=4)) == 160
     assert generation.sentences_per_search(SearchConfig(beam=4), [decoder] * 2) == 80
     assert generation.sentences_per_search(SearchConfig(beam=1000)) == 1
+    gpu = torch.device("cuda")
+    assert generation.sentences_per_search(SearchConfig(beam=4), device=gpu) == 2048
 
 
 def test_vocabulary_selection_limits_the_size_of_the_output_layers(translator, monkeypatch):
