@@ -69,12 +69,14 @@ def edits(page: str) -> list[Edit]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
-    """A copy of the project with all recipes applied."""
+    """A copy of the project with all recipes applied.
+
+    Compiled files are copied too; Python compiles again what a recipe changes.
+    """
     root = tmp_path_factory.mktemp("project")
-    skip = shutil.ignore_patterns("__pycache__")
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, root / part, ignore=skip)
+            shutil.copytree(ROOT / part, root / part)
         else:
             shutil.copy(ROOT / part, root / part)
     (root / "evaluation").mkdir()
@@ -89,7 +91,7 @@ def project(tmp_path_factory) -> Path:
 
 def run(project: Path, *arguments: str) -> str:
     """Run Python in the copy; returns what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": ""}
     result = subprocess.run(
         [sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True
     )
@@ -100,7 +102,10 @@ def run(project: Path, *arguments: str) -> str:
 RUN_COMMANDS = """
 import json, sys
 from polyglot import cli
-for arguments in json.loads(sys.argv[1]):
+from polyglot.config.loading import load_config
+for overrides in json.loads(sys.argv[1]):
+    load_config("phrasebook", overrides)
+for arguments in json.loads(sys.argv[2]):
     sys.argv = ["polyglot", *arguments]
     try:
         cli.main()
@@ -108,15 +113,8 @@ for arguments in json.loads(sys.argv[1]):
         if end.code:
             raise
 """
-"""Program that runs commands of `polyglot` in one process, each after the success of the last."""
-
-LOAD_CONFIGS = """
-import json, sys
-from polyglot.config.loading import load_config
-for overrides in json.loads(sys.argv[1]):
-    load_config("phrasebook", overrides)
-"""
-"""Program that checks configurations, given as lists of overrides."""
+"""Program that checks configurations, given as lists of overrides, and then runs commands of
+`polyglot`, each after the success of the last. One process, since each has to import torch."""
 
 
 def pytest_commands() -> list[list[str]]:
@@ -146,16 +144,15 @@ def test_tests_of_the_recipes_pass(project):
     assert "passed" in run(project, "-m", "pytest", "-p", "no:cacheprovider", "-v", *files)
 
 
-def test_training_commands_of_the_recipes_have_no_errors(project):
-    """All in one process. The configuration is checked before any data is read."""
+def training_overrides() -> list[list[str]]:
+    """Overrides of the `polyglot train phrasebook` commands of the recipes."""
     overrides = []
     for page in RECIPES:
         for block in blocks("bash", page=page):
             for line in block.text.splitlines():
                 if line.startswith("polyglot train phrasebook"):
                     overrides.append(shlex.split(line)[3:])
-    assert overrides
-    run(project, "-c", LOAD_CONFIGS, json.dumps(overrides))
+    return overrides
 
 
 @pytest.mark.slow
@@ -166,8 +163,11 @@ def test_contracts_of_the_recipes_pass(project):
         assert "passed" in run(project, "-m", "pytest", "-p", "no:cacheprovider", "-v", *arguments)
 
 
-def test_new_components_train_and_evaluate_together(project, tmp_path):
-    """One tiny run with everything that the YAML blocks of the recipes add."""
+def test_training_commands_have_no_errors_and_new_components_work_together(project, tmp_path):
+    """The configurations of the training commands are checked before any data is read; one tiny
+    run has everything that the YAML blocks of the recipes add."""
+    overrides = training_overrides()
+    assert overrides
     config = parse_value(CONFIG)
     for page in RECIPES:
         for block in blocks("yaml", page=page):
@@ -183,12 +183,14 @@ def test_new_components_train_and_evaluate_together(project, tmp_path):
     config["data"]["folder"] = str(tmp_path)
     config["validation"] = {"every": 2}
     (tmp_path / "all.yaml").write_text(dump_yaml(config), encoding="utf-8")
+    protocol["resamples"] = 20
     (tmp_path / "protocol.yaml").write_text(dump_yaml(protocol), encoding="utf-8")
 
     folder = tmp_path / "run"
     train = ["train", str(tmp_path / "all.yaml"), f"run={folder}"]
     evaluate = ["evaluate", str(folder), "--protocol", str(tmp_path / "protocol.yaml")]
-    output = run(project, "-c", RUN_COMMANDS, json.dumps([train, evaluate]))
+    commands = json.dumps([train, evaluate])
+    output = run(project, "-c", RUN_COMMANDS, json.dumps(overrides), commands)
     assert "Exact match" in output
     log = (folder / "log.jsonl").read_text(encoding="utf-8")
     assert '"activation"' in log
