@@ -53,9 +53,29 @@ def translate_separately(
     return translations
 
 
-@pytest.mark.parametrize("bridge", ["attention", "none"])  # with and without fixed number of rows
-@pytest.mark.parametrize(("portion", "batch"), [(4096, 1280), (5, 4), (1, 1)])
-@pytest.mark.parametrize("beam", [1, 3])
+BATCHES = [
+    ("attention", 4096, 1280, 1),
+    ("none", 4096, 1280, 3),
+    ("attention", 5, 4, 3),
+    ("none", 5, 4, 1),
+    ("attention", 1, 1, 3),
+    ("none", 1, 1, 1),
+]
+"""Bridges with and without a fixed number of rows, sizes of portions and batches, and beams; any
+two values occur together."""
+OTHER_BATCHES = [
+    ("none", 4096, 1280, 1),
+    ("attention", 4096, 1280, 3),
+    ("none", 5, 4, 3),
+    ("attention", 5, 4, 1),
+    ("none", 1, 1, 3),
+    ("attention", 1, 1, 1),
+]
+"""All other combinations."""
+SLOW_BATCHES = [pytest.param(*values, marks=pytest.mark.slow) for values in OTHER_BATCHES]
+
+
+@pytest.mark.parametrize(("bridge", "portion", "batch", "beam"), [*BATCHES, *SLOW_BATCHES])
 def test_each_direction_is_translated_as_if_it_were_alone(
     bridge: str,
     portion: int,
