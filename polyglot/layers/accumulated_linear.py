@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from polyglot.layers.autograd_pass import current_backward_pass
-from polyglot.layers.linear import PackedLinear, product_type
+from polyglot.layers.linear import PackedLinear, pack_matrix, product_type
 from polyglot.layers.low_precision import Precision
 
 
@@ -71,7 +71,7 @@ class _SharedMatrix:
         if is_batched:
             self.forward_product = _BatchedLinear(weight)
         else:
-            self.forward_product = PackedLinear(weight, bias, precision=precision)
+            self.forward_product = pack_matrix(weight, bias, precision)
         self.backward_product = None
         if torch.is_grad_enabled():
             if is_batched:

@@ -12,9 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from polyglot.layers.kv_cache import KeyValueCache
-from polyglot.layers.linear import Linear, PackedLinear
+from polyglot.layers.linear import pack_layer
 from polyglot.layers.masks import masked_softmax
-from polyglot.layers.onednn import Activation
 from polyglot.layers.positions import rotate
 from polyglot.layers.transformer import (
     CrossAttention,
@@ -77,8 +76,8 @@ class IncrementalSelfAttention:
         scale = torch.ones(3, size)
         scale[0] = (size // self.heads) ** -0.5
         scale = scale.flatten().to(attention.inputs.weight)
-        self.inputs = _pack(attention.inputs, scale)
-        self.output = _pack(attention.output)
+        self.inputs = pack_layer(attention.inputs, factors=scale)
+        self.output = pack_layer(attention.output)
 
     def __call__(
         self,
@@ -104,21 +103,6 @@ class IncrementalSelfAttention:
         return self.output(merge_heads(contexts).flatten(0, 1), plus=residual)
 
 
-def _pack(
-    layer: Linear,
-    scale: Tensor | None = None,
-    *,
-    activation: Activation = "none",
-) -> PackedLinear:
-    """Pack a layer for many products in its precision. scale: (O,) multiplies the outputs."""
-    weight = layer.weight
-    bias = layer.bias
-    if scale is not None:
-        weight = weight * scale.unsqueeze(1)
-        bias = bias * scale
-    return PackedLinear(weight, bias, activation=activation, precision=layer.precision)
-
-
 def _rotate_heads(heads: Tensor, position: int) -> Tensor:
     """Rotate (B, H, M, d), all at the same position."""
     return rotate(heads.reshape(-1, 1, 1, heads.shape[3]), position).view(heads.shape)
@@ -133,8 +117,8 @@ class IncrementalCrossAttention:
         scale = cross.queries.weight.new_full(
             (cross.queries.out_features,), (cross.queries.out_features // cross.heads) ** -0.5
         )
-        self.queries = _pack(cross.queries, scale)
-        self.output = _pack(cross.output)
+        self.queries = pack_layer(cross.queries, factors=scale)
+        self.output = pack_layer(cross.output)
 
     def prepare(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Project the memory once for a sentence.
@@ -166,8 +150,8 @@ class IncrementalFeedForward:
     def __init__(self, feed_forward: FeedForward) -> None:
         self.gated = feed_forward.gated
         activation = "none" if self.gated else feed_forward.activation
-        self.hidden = _pack(feed_forward.hidden, activation=activation)
-        self.output = _pack(feed_forward.output)
+        self.hidden = pack_layer(feed_forward.hidden, activation=activation)
+        self.output = pack_layer(feed_forward.output)
 
     def __call__(self, states: Tensor, residual: Tensor) -> Tensor:
         """states and residual (N, D) -> residual + network (N, D)"""

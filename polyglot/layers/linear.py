@@ -16,7 +16,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from polyglot.layers import autocast, onednn
-from polyglot.layers.low_precision import Precision, pack_low_precision
+from polyglot.layers.low_precision import (
+    LowPrecisionLinear,
+    LowPrecisionMatrix,
+    Precision,
+    pack_low_precision,
+)
 from polyglot.layers.onednn import Activation
 
 FEW_ROWS = 256
@@ -29,13 +34,15 @@ class Linear(nn.Linear):
     """`nn.Linear` computed by `linear`: same parameters, same values up to rounding."""
 
     precision: Precision = "float32"
-    """Precision of the product without gradients (`low_precision.set_precision`)."""
+    """Precision of products without gradients (`low_precision.set_precision`)."""
+    low_precision: LowPrecisionMatrix | None = None
+    """Matrix of these products; None in float32."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs (..., I) -> (..., O)"""
-        if self.precision == "float32" or torch.is_grad_enabled():
+        if self.low_precision is None or torch.is_grad_enabled():
             return linear(inputs, self.weight, self.bias)
-        return PackedLinear(self.weight, self.bias, precision=self.precision)(inputs)
+        return LowPrecisionLinear(self.low_precision)(inputs)
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -109,18 +116,13 @@ class PackedLinear:
         bias: Tensor | None = None,
         *,
         activation: Activation = "none",
-        precision: Precision = "float32",
     ) -> None:
         """Pack weight (O, I) and bias (O), both of one type.
 
         activation: applied to the product, inside the kernel where oneDNN offers it.
-        precision: of the product; inputs and outputs keep their type.
         """
         self.bias = bias
         self.activation = activation
-        self.low_precision = pack_low_precision(weight, bias, precision)
-        if self.low_precision is not None:
-            return
         self.is_packed = onednn.is_faster(weight, weight)
         if self.is_packed:
             self.weight = onednn.pack(weight)
@@ -130,8 +132,6 @@ class PackedLinear:
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
         """inputs (..., I) -> (..., O); plus (..., O) is added, only without an activation."""
         assert plus is None or self.activation == "none"
-        if self.low_precision is not None:
-            return self._low_precision_product(inputs, plus)
         if not self.is_packed:
             outputs = product(inputs, self.weight, self.bias, plus=plus)
             if self.activation == "none":
@@ -149,14 +149,40 @@ class PackedLinear:
             plus=plus,
         )
 
-    def _low_precision_product(self, inputs: Tensor, plus: Tensor | None) -> Tensor:
-        outputs = self.low_precision(inputs.flatten(0, -2))
-        outputs = outputs.view(*inputs.shape[:-1], -1)
-        if plus is not None:
-            return outputs.add_(plus)
-        if self.activation == "none":
-            return outputs
-        return getattr(functional, self.activation)(outputs)
+
+def pack_matrix(
+    weight: Tensor,
+    bias: Tensor | None,
+    precision: Precision,
+) -> PackedLinear | LowPrecisionLinear:
+    """Prepare a matrix (O, I) for many products of a precision."""
+    matrix = pack_low_precision(weight, bias, precision)
+    if matrix is None:
+        return PackedLinear(weight, bias)
+    return LowPrecisionLinear(matrix)
+
+
+def pack_layer(
+    layer: Linear,
+    *,
+    factors: Tensor | None = None,
+    activation: Activation = "none",
+) -> PackedLinear | LowPrecisionLinear:
+    """Prepare a layer for many products of its precision.
+
+    factors: (O) multiply the outputs, before the activation.
+    """
+    if layer.low_precision is not None:
+        matrix = layer.low_precision
+        if factors is not None:
+            matrix = matrix.scaled(factors)
+        return LowPrecisionLinear(matrix, activation=activation)
+    weight = layer.weight
+    bias = layer.bias
+    if factors is not None:
+        weight = weight * factors.unsqueeze(1)
+        bias = bias * factors
+    return PackedLinear(weight, bias, activation=activation)
 
 
 def _needs_padding(inputs: Tensor, dtype: torch.dtype) -> bool:

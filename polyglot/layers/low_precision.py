@@ -10,6 +10,7 @@ sentences in its batch, and no text is needed for calibration.
 
 from __future__ import annotations
 
+import copy
 from typing import Literal, Protocol
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.layers import onednn
+from polyglot.layers.onednn import Activation
 
 Precision = Literal["float32", "bf16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8")
@@ -34,11 +36,15 @@ class LowPrecisionMatrix(Protocol):
     def __call__(self, inputs: Tensor) -> Tensor:
         """Return W x + b in float32: inputs (N, I) in float32 -> (N, O)."""
 
+    def scaled(self, factors: Tensor) -> LowPrecisionMatrix:
+        """Return the matrix whose outputs are multiplied by factors (O)."""
+
 
 class Bfloat16Matrix:
     """Product of bfloat16 numbers; the sums and the bias are float32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.original = weight
         self.weight = weight.to(torch.bfloat16)
         self.bias = bias
         self.is_packed = onednn.HAS_BFLOAT16 and weight.device.type == "cpu"
@@ -54,6 +60,10 @@ class Bfloat16Matrix:
         if self.bias is None:
             return outputs.float()
         return outputs + self.bias  # float32
+
+    def scaled(self, factors: Tensor) -> Bfloat16Matrix:
+        bias = None if self.bias is None else self.bias * factors
+        return Bfloat16Matrix(self.original * factors.unsqueeze(1), bias)
 
 
 class Int8Matrix:
@@ -74,6 +84,32 @@ class Int8Matrix:
         if self.bias is None:
             return outputs.mul_(row_scales)
         return torch.addcmul(self.bias, outputs, row_scales)
+
+    def scaled(self, factors: Tensor) -> Int8Matrix:
+        result = copy.copy(self)
+        result.matrix = self.matrix._replace(scales=self.matrix.scales * factors)
+        if self.bias is not None:
+            result.bias = self.bias * factors
+        return result
+
+
+class LowPrecisionLinear:
+    """Linear layer with the interface of `PackedLinear`."""
+
+    def __init__(self, matrix: LowPrecisionMatrix, *, activation: Activation = "none") -> None:
+        self.matrix = matrix
+        self.activation = activation
+
+    def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
+        """inputs (..., I) -> (..., O); plus (..., O) is added, only without an activation."""
+        assert plus is None or self.activation == "none"
+        outputs = self.matrix(inputs.flatten(0, -2))
+        outputs = outputs.view(*inputs.shape[:-1], -1)
+        if plus is not None:
+            return outputs.add_(plus)
+        if self.activation == "none":
+            return outputs
+        return getattr(functional, self.activation)(outputs)
 
 
 def pack_low_precision(
@@ -104,8 +140,14 @@ def available_precisions(device: torch.device) -> list[Precision]:
     return precisions
 
 
+@torch.no_grad()
 def set_precision(model: nn.Module, precision: Precision) -> None:
-    """Choose the precision of the products of a model that translates."""
+    """Choose the precision of the products of a model that translates.
+
+    Linear layers are converted now: call it again if their parameters change.
+    """
     for module in model.modules():
         if hasattr(module, "precision"):
             module.precision = precision
+        if hasattr(module, "low_precision"):
+            module.low_precision = pack_low_precision(module.weight, module.bias, precision)

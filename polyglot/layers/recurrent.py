@@ -16,7 +16,7 @@ from polyglot.core.setting_types import DropoutRate, LayerCount, Size
 from polyglot.layers import autocast, onednn
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
-from polyglot.layers.linear import PackedLinear, linear
+from polyglot.layers.linear import linear, pack_matrix
 from polyglot.layers.low_precision import Precision
 from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.masks import flip_sentences
@@ -202,7 +202,7 @@ class RecurrentSteps:
         if torch.is_grad_enabled():
             self.packed_words = None
         else:
-            self.packed_words = PackedLinear(self.word_weight, precision=precision)
+            self.packed_words = pack_matrix(self.word_weight, None, precision)
         self.layers = [self._layer(rest_weight, *other_parameters)]
         for weights in other_weights:
             self.layers.append(self._layer(*weights))

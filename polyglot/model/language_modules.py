@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from polyglot.core.registry import ComponentConfig
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.linear import Linear, resize
+from polyglot.layers.low_precision import LowPrecisionLinear
 from polyglot.layers.selected_rows import SelectedRowsLinear
 from polyglot.model.decoders import DECODERS
 from polyglot.model.embedding import Embedding, EmbeddingConfig
@@ -17,6 +18,9 @@ from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 from polyglot.model.options import build_options, options_at
+
+OutputLayer = AccumulatedLinear | SelectedRowsLinear | LowPrecisionLinear
+"""Output layer of a search, prepared for many steps."""
 
 
 class EncodedSource(NamedTuple):
@@ -91,7 +95,7 @@ class DecoderState(NamedTuple):
 
     body: Any
     """Decoding state of the body."""
-    output: AccumulatedLinear | SelectedRowsLinear
+    output: OutputLayer
     """Output layer (V, D); with vocabulary selection, only the rows of the selected words. Its
     matrix is converted once to the layout and number type of the steps."""
     options: tuple[Any, ...]
@@ -216,17 +220,18 @@ class LanguageDecoder(nn.Module):
             states_options,
         )
 
-    def _output_layer(self, words: Tensor | None) -> AccumulatedLinear | SelectedRowsLinear:
+    def _output_layer(self, words: Tensor | None) -> OutputLayer:
         weight = self.output.weight
         bias = self.output.bias
-        precision = self.output.precision
+        if words is None and self.output.low_precision is not None:
+            return LowPrecisionLinear(self.output.low_precision)
         if words is None:
-            return AccumulatedLinear(weight, bias=bias, precision=precision)
+            return AccumulatedLinear(weight, bias=bias)
         if words.dim() == 1:
             return AccumulatedLinear(
                 weight.index_select(0, words),
                 bias=bias.index_select(0, words),
-                precision=precision,
+                precision=self.output.precision,
             )
         return SelectedRowsLinear(weight, bias, words)
 

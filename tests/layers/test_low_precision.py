@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.layers.linear import Linear, PackedLinear
-from polyglot.layers.low_precision import MINIMUM_SIZE, available_precisions, set_precision
+from polyglot.layers.linear import Linear, pack_layer
+from polyglot.layers.low_precision import (
+    MINIMUM_SIZE,
+    LowPrecisionLinear,
+    Precision,
+    available_precisions,
+    set_precision,
+)
 
 CPU = torch.device("cpu")
 AVAILABLE = available_precisions(CPU)[1:]
@@ -32,6 +38,13 @@ def exact_product(layer: Linear, inputs: torch.Tensor) -> torch.Tensor:
     return product + layer.bias.double()
 
 
+def pack_in(layer: Linear, precision: Precision) -> LowPrecisionLinear:
+    set_precision(layer, precision)
+    packed = pack_layer(layer)
+    assert isinstance(packed, LowPrecisionLinear)
+    return packed
+
+
 @pytest.mark.parametrize("precision", AVAILABLE)
 @pytest.mark.parametrize("sentences", [1, 5, 300])
 def test_products_are_close_to_exact_ones(precision, sentences):
@@ -52,7 +65,7 @@ def test_products_are_close_to_exact_ones(precision, sentences):
 
 @pytest.mark.parametrize("precision", AVAILABLE)
 def test_a_row_does_not_depend_on_the_other_rows(precision):
-    layer = PackedLinear(random_layer().weight, precision=precision)
+    layer = pack_in(random_layer(), precision)
     rows = torch.randn(40, 64)
     alone = torch.cat([layer(row.unsqueeze(0)) for row in rows])
     rows_and_large_ones = torch.cat([rows, 1e4 * torch.randn(24, 64)])
@@ -64,7 +77,7 @@ def test_a_row_does_not_depend_on_the_other_rows(precision):
 @pytest.mark.parametrize("precision", AVAILABLE)
 def test_rows_of_zeros_give_the_bias_and_damaged_rows_stay_damaged(precision):
     layer = random_layer()
-    packed = PackedLinear(layer.weight, layer.bias, precision=precision)
+    packed = pack_in(layer, precision)
     rows = torch.randn(4, 64)
     rows[1] = 0
     rows[2, 5] = torch.nan
@@ -80,10 +93,8 @@ def test_rows_of_zeros_give_the_bias_and_damaged_rows_stay_damaged(precision):
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
 def test_activation_and_addition_follow_the_product(precision, activation):
     layer = random_layer()
-    packed = PackedLinear(
-        layer.weight, layer.bias, activation=activation, precision=precision
-    )
-    plain = PackedLinear(layer.weight, layer.bias, precision=precision)
+    plain = pack_in(layer, precision)
+    packed = pack_layer(layer, activation=activation)
     inputs = torch.randn(7, 64)
     product = plain(inputs)
     if activation == "none":
@@ -109,3 +120,25 @@ def test_training_and_small_matrices_keep_float32(precision):
     with torch.no_grad():
         assert not torch.equal(layer(inputs), expected)
         assert torch.equal(small(small_inputs), expected_small)
+
+
+@pytest.mark.parametrize("precision", AVAILABLE)
+def test_factors_multiply_the_outputs(precision):
+    """As in attention, whose queries are divided by the square root of their size."""
+    layer = random_layer()
+    inputs = torch.randn(7, 64)
+    factors = torch.rand(96) + 0.1
+    plain = pack_in(layer, precision)(inputs)
+    scaled = pack_layer(layer, factors=factors)(inputs)
+    torch.testing.assert_close(scaled, plain * factors, rtol=0.01, atol=1e-2 * plain.abs().max())
+    assert torch.equal(pack_layer(layer)(inputs), plain)
+
+
+@pytest.mark.parametrize("precision", AVAILABLE)
+def test_float32_again_gives_the_same_numbers_as_before(precision):
+    layer = random_layer()
+    inputs = torch.randn(7, 64)
+    expected = pack_layer(layer)(inputs)
+    set_precision(layer, precision)
+    set_precision(layer, "float32")
+    assert torch.equal(pack_layer(layer)(inputs), expected)
