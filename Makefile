@@ -3,6 +3,8 @@
 # make test-slow    the tests with the mark `slow`, which `make test` leaves out
 # make torture      kills, damage, full disks, races, hostile input: one table after about an hour;
 #                   make torture-short: a quarter of the trials
+# make gpu          compare a GPU with the CPU, measure speed and memory: runs/gpu/gpu.md in ten minutes;
+#                   GPU="--device cpu --quick" tries it without one, GPU="--data … --peer …" adds peers
 # make test-opennmt the tests of OpenNMT-py's components; `make test` skips them without OpenNMT-py
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +12,7 @@ polyglot := $(VENV)/bin/polyglot
 # Compiled files are kept, which saves seconds in each process.
 pytest := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -n auto
 
-.PHONY: quickstart test test-slow torture torture-short test-opennmt install
+.PHONY: quickstart test test-slow torture torture-short gpu test-opennmt install
 .DELETE_ON_ERROR:
 
 install: $(VENV)/.installed
@@ -41,6 +43,9 @@ torture: $(VENV)/.installed
 
 torture-short: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m tests.torture --share 0.25
+
+gpu: $(VENV)/.installed
+	$(VENV)/bin/python evaluation/benchmarks/gpu.py runs/gpu $(GPU)
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"

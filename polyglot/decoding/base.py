@@ -11,8 +11,8 @@ from torch import Tensor
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig, UnusedSetting
-from polyglot.core.transfers import to_host
 from polyglot.model.memory import Memory
+from polyglot.tasks.transfers import to_host
 
 
 class SearchConfig(ComponentConfig):

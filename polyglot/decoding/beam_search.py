@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyglot.core.transfers import to_device, to_host_together
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.opennmt_beam_search import opennmt_search
 from polyglot.decoding.topk import (
@@ -19,6 +18,7 @@ from polyglot.decoding.topk import (
 )
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS, PAD
+from polyglot.tasks.transfers import to_device, to_host_together
 
 
 class CompleteHypotheses:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.core.transfers import to_device, to_host_together
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.topk import (
     append_tokens,
@@ -25,6 +24,7 @@ from polyglot.decoding.topk import (
 )
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
+from polyglot.tasks.transfers import to_device, to_host_together
 
 ENDED = -1e10
 """Log-probability of an ended hypothesis: it continues only if no other hypothesis is left."""

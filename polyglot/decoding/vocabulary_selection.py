@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from polyglot.core.transfers import to_device, to_host
 from polyglot.decoding.base import Hypothesis, SelectingDecoder
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import SPECIAL_TOKENS
+from polyglot.tasks.transfers import to_device, to_host
 
 FEW_WORDS = 1000
 """Up to this number of words, a selection is always used."""

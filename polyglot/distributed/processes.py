@@ -18,7 +18,6 @@ from torch.distributed import ProcessGroup
 
 from polyglot.core.errors import PolyglotError, TrainingError
 from polyglot.core.signals import default_signal_handling, exit_code
-from polyglot.core.transfers import to_device, to_host
 from polyglot.distributed.connection import COLLECTIVE_TIMEOUT, connect, connection_timeout
 from polyglot.distributed.launch import launcher_world_size
 from polyglot.distributed.messages import gather_values
@@ -29,6 +28,7 @@ from polyglot.distributed.store import (
     connect_store,
 )
 from polyglot.distributed.watch import HeartbeatMonitor
+from polyglot.tasks.transfers import to_device, to_host
 
 logger = logging.getLogger("polyglot")
 

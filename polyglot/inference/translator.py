@@ -14,7 +14,6 @@ import torch
 from polyglot.config.loading import check_settings
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.core.language_codes import resolve_language
-from polyglot.core.transfers import to_device, to_host
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.inference.devices import select_device, select_precision
@@ -43,6 +42,7 @@ from polyglot.runs.averaging import load_average, parameters_digest
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch, pad
 from polyglot.tasks.pairs import LanguagePair, Task
+from polyglot.tasks.transfers import to_device, to_host
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import count_without_rule
 from polyglot.text.vocabulary import Vocabulary

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from polyglot.core.transfers import to_device, to_host
 from polyglot.layers.masks import masked_mean
+from polyglot.tasks.transfers import to_device, to_host
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from torch import Tensor
 from polyglot.core.atomic_files import sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
 from polyglot.core.stored_json import with_checksum
-from polyglot.core.transfers import to_host
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.checkpoint import STATE, SUFFIX, Checkpoint, remove_folder, training_file
 from polyglot.runs.manifest import MANIFEST
 from polyglot.runs.steps import step_folder, steps
+from polyglot.tasks.transfers import to_host
 
 WriteResult = tuple[str | dict[str, str] | None, str | None]
 """Result of a rank (a name, or the checksums of its files) and its error message, if any."""

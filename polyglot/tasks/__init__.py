@@ -1,1 +1,1 @@
-"""Language pairs, tasks, sharing groups, schedules and batches."""
+"""Language pairs, tasks, sharing groups, schedules, batches and their transfers to a device."""

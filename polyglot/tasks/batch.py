@@ -9,8 +9,8 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.core.transfers import to_device
 from polyglot.tasks.pairs import Task
+from polyglot.tasks.transfers import to_device
 
 # Token ids that are the same in every vocabulary.
 PAD = 0

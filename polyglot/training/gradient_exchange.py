@@ -18,10 +18,10 @@ import torch.distributed
 from torch import Tensor, nn
 
 from polyglot.core.errors import TrainingError
-from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import Processes
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig, component_names
+from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_buckets import (
     BucketQueue,
     GradientBucket,

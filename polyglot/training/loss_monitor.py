@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import TrainingError
-from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import Processes
+from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_scaling import Parameters
 from polyglot.training.train_state import Streams
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from polyglot.core.transfers import to_host
+from polyglot.tasks.transfers import to_host
 
 
 class LossScaler(torch.amp.GradScaler):

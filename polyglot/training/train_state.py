@@ -13,7 +13,6 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from polyglot.core.errors import CheckpointError
-from polyglot.core.transfers import to_host
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
@@ -22,6 +21,7 @@ from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs import checkpoint_writing
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
+from polyglot.tasks.transfers import to_host
 from polyglot.training.placement import Placement
 from polyglot.training.resume import (
     SamplingLayout,

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from polyglot.core.errors import DataError
 from polyglot.core.signals import active_signals, signal_handler
-from polyglot.core.transfers import to_host
 from polyglot.distributed.processes import LostProcessError, Processes
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
@@ -26,6 +25,7 @@ from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.sharing import component_names
+from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_exchange import GradientExchange, NoOpExchange
 from polyglot.training.gradient_scaling import Parameters, count_by_component, scale_to_means
 from polyglot.training.loss_monitor import LossMonitor, PendingLosses

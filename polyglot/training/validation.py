@@ -12,7 +12,6 @@ from statistics import mean
 import numpy
 import torch
 
-from polyglot.core.transfers import to_host
 from polyglot.data.batching import ordered_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.distributed.processes import Processes
@@ -24,6 +23,7 @@ from polyglot.model.losses import TranslationLoss
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
+from polyglot.tasks.transfers import to_host
 from polyglot.training.partitioned_model import PartitionedModel
 
 logger = logging.getLogger("polyglot")

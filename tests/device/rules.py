@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from polyglot.core import transfers
 from polyglot.layers import autocast
+from polyglot.tasks import transfers
 from tests.device.torch_internals import TorchDispatchMode
 
 META = torch.device("meta")

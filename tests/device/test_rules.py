@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from polyglot.core.transfers import to_device, to_host_together
+from polyglot.tasks.transfers import to_device, to_host_together
 from tests.device.rules import META, GpuRules, cuda_autocast
 
 VECTOR = torch.empty(3, device=META)

@@ -13,7 +13,6 @@ from torch import Tensor
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.core.language_codes import resolve_language
-from polyglot.core.transfers import to_device, to_host
 from polyglot.inference.embeddings.pooling import (
     cast,
     check_pooling,
@@ -28,6 +27,7 @@ from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.batch import pad
+from polyglot.tasks.transfers import to_device, to_host
 
 CHUNK_SIZE = 1 << 11
 """Sentences sorted by length together: enough for batches with little padding, in little memory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from polyglot.core.transfers import _from_whole_numbers, _to_whole_numbers, to_host_together
+from polyglot.tasks.transfers import _from_whole_numbers, _to_whole_numbers, to_host_together
 
 
 def test_packed_values_are_exact():
