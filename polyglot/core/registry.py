@@ -29,7 +29,7 @@ class UnusedSetting(NamedTuple):
     path: KeyPath
     """Path of the setting, below the settings that report it."""
     cause: KeyPath
-    """Path of the other setting."""
+    """Path of the other setting, or of the section if several of its settings are the cause."""
     reason: str
     """Condition of the setting that is not met, and the value found; the start of a message."""
 

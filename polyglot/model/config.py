@@ -63,11 +63,12 @@ class OptionsConfig(ComponentConfig):
 
         misplaced = [name for name in distinct if side not in OPTIONS.get(name).sides]
         if misplaced:
-            article = "an" if side == "encoder" else "a"
-            message = (
-                f"{', '.join(misplaced)} cannot be added to {article} {side}, "
-                "only to the other side"
-            )
+            refused = "an encoder"
+            possible = "a decoder"
+            if side == "decoder":
+                refused, possible = possible, refused
+            names_text = ", ".join(misplaced)
+            message = f"{names_text} cannot be added to {refused}, only to {possible}"
             yield Problem((side,), message)
 
 

@@ -604,7 +604,7 @@ model:
     options = "{encoder: [word_prediction, word_prediction], decoder: [roles, roles]}"
     assert problems(f"{MINIMAL}model: {{options: {options}}}\n") == [
         "model.options.encoder: word_prediction named twice; once is enough",
-        "model.options.encoder: word_prediction cannot be added to an encoder, only to the other side",
+        "model.options.encoder: word_prediction cannot be added to an encoder, only to a decoder",
         "model.options.decoder: roles named twice; once is enough",
     ]
     files = "{en: [a, b], fr-de: [a, b], d-: [a, b]}"

@@ -73,6 +73,11 @@ REFUSED = [
         "found 'rows'; leave it out",
     ),
     (
+        {"model": {"encoder": {"layers": 1, "dropout": 0.5, "states_dropout": 0.1}}},
+        "model.encoder.dropout: no effect: a single layer has no dropout between layers, and "
+        "states_dropout replaces it on the states; leave it out",
+    ),
+    (
         {"vocabulary": {"type": "word", "byte_fallback": False}},
         "vocabulary.byte_fallback: no effect: needs type 'unigram' or 'bpe', found 'word'; "
         "leave it out",
@@ -133,6 +138,17 @@ def test_an_override_may_take_away_the_use_of_a_setting_of_the_file(load):
     assert reported_settings(config) == [
         "model.options.encoder.0.head_size: no effect: needs edges 'latent', found 'none'"
     ]
+
+
+@pytest.mark.parametrize("override", ["layers=1", "states_dropout=0"])
+def test_one_of_two_causes_may_be_an_override(load, override):
+    """Dropout between layers needs two layers, or the same dropout on the states."""
+    encoder = {"layers": 1, "dropout": 0.5}
+    if override == "layers=1":
+        encoder = {"layers": 2, "dropout": 0.5, "states_dropout": 0.0}
+    config = load({"model": {"encoder": encoder}}, f"model.encoder.{override}")
+    [message] = reported_settings(config)
+    assert message.startswith("model.encoder.dropout: no effect")
 
 
 def test_an_override_may_take_away_the_use_of_an_earlier_one_only(load):

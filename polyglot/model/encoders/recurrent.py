@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor, nn
 
+from polyglot.core.registry import UnusedSetting
 from polyglot.core.setting_types import DropoutRate
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.recurrent import (
@@ -26,6 +29,15 @@ class RecurrentEncoder(Encoder):
         states_dropout: DropoutRate | None = None
         """Dropout on the states, which the last layer returns. null: the same as between layers.
         OpenNMT-py has no dropout there: 0."""
+
+        def settings_without_effect(self) -> Iterator[UnusedSetting]:
+            yield from super().settings_without_effect()
+            if self.layers == 1 and self.states_dropout is not None:
+                reason = (
+                    "no effect: a single layer has no dropout between layers, and states_dropout "
+                    "replaces it on the states"
+                )
+                yield UnusedSetting(("dropout",), (), reason)
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()

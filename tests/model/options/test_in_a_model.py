@@ -181,14 +181,13 @@ def test_role_matrices_are_drawn_with_glorot_bounds_of_a_single_matrix():
         (
             "decoder",
             ["latent_graph"],
-            "model.options.decoder: latent_graph cannot be added to a decoder, "
-            "only to the other side",
+            "model.options.decoder: latent_graph cannot be added to a decoder, only to an encoder",
         ),
         (
             "encoder",
             ["word_prediction"],
             "model.options.encoder: word_prediction cannot be added to an encoder, "
-            "only to the other side",
+            "only to a decoder",
         ),
         (
             "encoder",
