@@ -41,17 +41,17 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
     scores[:, : len(SPECIAL_TOKENS)] = torch.inf
     number = min(count + len(SPECIAL_TOKENS), scores.shape[1])
     words = scores.topk(number, dim=1, sorted=False).indices
-    # A mask brings them into order without sorting.
+    # A mask brings the words into ascending order without sorting.
     is_selected = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, words, True)
     selected = torch.nonzero_static(is_selected, size=words.numel())
     return selected[:, 1].view(-1, number)
 
 
 def select_words(scores: Tensor, count: int, *, together: bool) -> Tensor | None:
-    """Return the selected words: (B, K) of each sentence, or (U,) of all sentences together.
+    """Return the selected words: (B, K) of each sentence, or (U,) of all sentences if `together`.
 
-    None if words of all sentences together are so many that a search among all words is faster.
-    A single sentence has (U,) words, which need fewer steps. scores (B, V).
+    A single sentence always has (U,) words, which take fewer operations. Returns None if a search
+    among all words is faster than a search among these (U,) words. scores (B, V).
     """
     words = most_probable_words(scores, count)
     if len(words) > 1 and not together:
@@ -80,9 +80,9 @@ class RestrictedState(NamedTuple):
 
 
 class RestrictedVocabularyDecoder:
-    """Decoder whose vocabulary is the selected words.
+    """Decoder with the selected words as its vocabulary.
 
-    Search sees the words numbered from 0, the special tokens first as in every vocabulary.
+    In search, the words are numbered from 0. The special tokens come first, as in every vocabulary.
     """
 
     def __init__(self, decoder: SelectingDecoder, words: Tensor) -> None:
@@ -100,7 +100,7 @@ class RestrictedVocabularyDecoder:
         state: RestrictedState,
         memory: Memory,
     ) -> tuple[Tensor, RestrictedState]:
-        """tokens (N,), numbered as in the search -> scores (N, K) and the next state."""
+        """tokens (N,), numbered as in search -> scores (N, K) or (N, U), and the next state"""
         words = state.words
         if words.dim() == 1:
             tokens = words[tokens]
@@ -125,7 +125,7 @@ class RestrictedVocabularyDecoder:
         self,
         hypotheses_of_sentences: Sequence[Sequence[Hypothesis]],
     ) -> list[list[Hypothesis]]:
-        """Replace the numbers of the restricted vocabulary by those of the whole vocabulary."""
+        """Return the hypotheses with the word numbers of the whole vocabulary."""
         words = to_host(self.words)
         restored = []
         for number, hypotheses in enumerate(hypotheses_of_sentences):
@@ -138,6 +138,6 @@ class RestrictedVocabularyDecoder:
 
 
 def _restore(hypothesis: Hypothesis, words: Tensor) -> Hypothesis:
-    """Replace the numbers of one hypothesis. words (U,)"""
+    """Return one hypothesis with the word numbers of the whole vocabulary. words (U,)"""
     tokens = words[list(hypothesis.tokens)].tolist()
     return replace(hypothesis, tokens=tuple(tokens))

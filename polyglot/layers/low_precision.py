@@ -24,10 +24,10 @@ Precision = Literal["float32", "bf16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8")
 MINIMUM_SIZE = 32
 """Inputs and outputs that a matrix needs; a smaller product costs less than its conversion."""
-LARGEST = 127
+LARGEST_INTEGER = 127
 """Largest 8-bit integer: inputs and weights are scaled to ±127."""
-SMALLEST_SCALE = 1e-30
-"""Replaces the scale of a row of zeros, which cannot be divided by."""
+SMALLEST_MAXIMUM = 1e-30
+"""Lower bound of the largest number of a row, so that a row of zeros causes no division by 0."""
 
 
 class LowPrecisionMatrix(Protocol):
@@ -70,17 +70,18 @@ class Int8Matrix:
     """Product of 8-bit integers; the sums are 32-bit integers."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        largest = weight.abs().amax(dim=1).clamp_(min=SMALLEST_SCALE)
-        scales = largest / LARGEST  # (O,)
+        largest_weights = weight.abs().amax(dim=1).clamp_(min=SMALLEST_MAXIMUM)
+        scales = largest_weights / LARGEST_INTEGER  # (O,)
         integers = (weight / scales.unsqueeze(1)).round_().to(torch.int8)
         self.matrix = onednn.pack_int8(integers, scales)
         self.bias = bias
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        largest = inputs.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST_SCALE)
-        scaled = inputs * (LARGEST / largest)
+        largest_inputs = inputs.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST_MAXIMUM)
+        scaled = inputs * (LARGEST_INTEGER / largest_inputs)
         outputs = onednn.multiply_int8(scaled, self.matrix)
-        row_scales = largest / LARGEST  # (N, 1); NaN in the inputs stays NaN in the outputs
+        # NaN in the inputs stays NaN in the outputs.
+        row_scales = largest_inputs / LARGEST_INTEGER  # (N, 1)
         if self.bias is None:
             return outputs.mul_(row_scales)
         return torch.addcmul(self.bias, outputs, row_scales)

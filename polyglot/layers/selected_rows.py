@@ -1,4 +1,4 @@
-"""Linear layer that computes other rows of one matrix for each sentence (vocabulary selection)."""
+"""Linear layer with different rows of one matrix for each sentence (vocabulary selection)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torch import Tensor
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 
 COPIED_ROW_COST = 32
-"""Cost of a copied row in a product, relative to the product of one row of a packed matrix with one
-input. A copied row is read from memory in every step. Measured on two CPU cores with
+"""Cost of one copied row in one step, in products of one row of a packed matrix with one input. A
+copied row is read from memory in every step. Measured on two CPU cores with
 `evaluation/benchmarks/selection.py`; on one core it is about half."""
 
 NEARLY_ALL = 0.9
-"""Share of common rows above which all rows are computed, since a copy of the common rows would
-take longer than it saves."""
+"""Largest share of common rows for which they are copied. With more, a copy takes longer than it
+saves, so all rows are computed."""
 
 
 def copying_is_cheaper(selected_rows: int, all_rows: int, *, hypotheses: int) -> bool:
@@ -50,11 +50,11 @@ class SelectedRowsLinear:
         inputs = inputs.unflatten(0, (len(self.rows), -1))
         if self.copies_rows(inputs.shape[1]):
             if self.copied_rows is None:
-                self.copied_rows = _CopiedRows.of(self.weight, self.bias, self.rows)
+                self.copied_rows = _CopiedRows.create(self.weight, self.bias, self.rows)
             return self.copied_rows.product(inputs).flatten(0, 1)
 
         if self.common_rows is None:
-            self.common_rows = _CommonRows.of(self.weight, self.bias, self.rows)
+            self.common_rows = _CommonRows.create(self.weight, self.bias, self.rows)
         return self.common_rows.product(inputs).flatten(0, 1)
 
     def copies_rows(self, hypotheses: int) -> bool:
@@ -72,17 +72,21 @@ class SelectedRowsLinear:
 
 
 class _CopiedRows(NamedTuple):
-    """Rows of each sentence, side by side."""
+    """Copies of the rows of each sentence.
+
+    They may include the rows of sentences that have left, so B₀ ≥ B.
+    """
 
     weight: Tensor
-    """(B₀, U, I), of the B sentences and of some that have left."""
+    """(B₀, U, I)"""
     bias: Tensor
     """(B₀, 1, U)"""
     sentences: Tensor
     """(B,) indices of the sentences in `weight`."""
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CopiedRows:
+    def create(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CopiedRows:
+        """weight (O, I), bias (O), rows (B, U)"""
         sentences = torch.arange(len(rows), device=rows.device)
         return cls(weight[rows], bias[rows].unsqueeze(1), sentences)
 
@@ -100,8 +104,8 @@ class _CopiedRows(NamedTuple):
     def select(self, sentences: Tensor) -> _CopiedRows:
         """Keep these sentences.
 
-        The rows are copied only when half of their sentences have left: until then it is cheaper
-        to multiply some rows in vain.
+        The rows are copied again only when half of their sentences have left. Until then, products
+        that nobody reads are cheaper than a copy.
         """
         kept = self.sentences.index_select(0, sentences)
         if 2 * len(kept) > len(self.weight):
@@ -116,8 +120,8 @@ class _CopiedRows(NamedTuple):
 class _CommonRows(NamedTuple):
     """Product with all rows that any sentence selects; each sentence then picks its columns.
 
-    If nearly all rows are common, it has all rows. On other devices than the CPU it always has all
-    rows: looking for common rows waits for the device.
+    If nearly all rows are common, the product has all rows. On other devices than the CPU it always
+    has all rows, because looking for common rows waits for the device.
     """
 
     layer: AccumulatedLinear
@@ -126,7 +130,8 @@ class _CommonRows(NamedTuple):
     """(B, U): columns of that product that belong to the rows of each sentence."""
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CommonRows:
+    def create(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CommonRows:
+        """weight (O, I), bias (O), rows (B, U)"""
         if rows.device.type != "cpu":
             return cls(AccumulatedLinear(weight, bias=bias), rows)
         is_common = torch.zeros(len(weight), dtype=torch.bool, device=rows.device)

@@ -82,7 +82,7 @@ class Decoder(nn.Module):
         mask: Tensor,
         memory: Memory,
     ) -> tuple[Tensor, InnerStates]:
-        """Return the states of `forward`, and the inner states from which `last_layer` makes them.
+        """Return the states of `forward`, and the inner states that `last_layer` reads.
 
         By default there is no separate last layer, as in a Transformer.
         """
@@ -102,9 +102,9 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
-        """Compute the part of a step that depends only on the next input word. (U, E) -> (U, ·)
+        """Compute the part of a step that depends only on the input word: (U, E) -> (U, ·)
 
-        Search computes it once for each distinct word, not once for each hypothesis.
+        Search computes it once for each of the U distinct words, not for each hypothesis.
         """
         return embedded
 

@@ -103,11 +103,14 @@ class RecurrentDecoder(Decoder):
         return self.last_layer(inner), inner
 
     def last_layer(self, inner: InnerStates) -> Tensor:
-        """tanh(W [c; s]), with dropout"""
+        """Return tanh(W [c; s]), after dropout."""
         return self.dropout(tanh(inner.contexts + linear(inner.states, self._state_matrix)))
 
     def _run_stepwise(self, embedded: Tensor, memory: Memory) -> tuple[Tensor, InnerStates]:
-        """With input feeding, a step needs the output of the step before: no fused call exists."""
+        """Run the recurrence step by step.
+
+        With input feeding, a step reads the output of the step before, so there is no fused call.
+        """
         state = self.start(memory)
         prepared_words = self.prepare_words(embedded.transpose(0, 1), state)  # (T, B, ·)
 
@@ -160,7 +163,7 @@ class RecurrentDecoder(Decoder):
         state: DecodingState,
         memory: Memory,
     ) -> tuple[Tensor, InnerStates, DecodingState]:
-        """Run one step; return the output, the inner states (N, ·) and the next state."""
+        """Return the output (N, D) of one step, the inner states (N, ·) and the next state."""
         recurrent_states, layer_states = state.stepper(
             prepared_words, state.feed, state.layer_states
         )

@@ -1,4 +1,4 @@
-"""Decoder of RNNsearch, whose attention comes before the recurrence or inside of it."""
+"""Decoder of RNNsearch: the attention comes before the recurrence, or between two recurrences."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from polyglot.model.memory import Memory
 class RnnSearchState(NamedTuple):
     """Decoding state of N hypotheses."""
 
-    first: RecurrentSteps
+    recurrence: RecurrentSteps
     """Recurrence that reads the word, with its matrices prepared once for many steps."""
-    second: RecurrentSteps | None
-    """Recurrence that reads the context; None in the form `paper`."""
+    context_recurrence: RecurrentSteps | None
+    """Second recurrence, which reads the context; None in the form `paper`."""
     attention: AttentionSteps
     """Attention with the keys and values of each sentence, which are computed once."""
     layer_states: LayerStates
@@ -41,11 +41,11 @@ class RnnSearchDecoder(Decoder):
     - `form: conditional`, of dl4mt, the program of Weng et al. 2017: s' = RNN₁(y_{j-1}, s_{j-1}),
       c_j = att(s'), s_j = RNN₂(c_j, s').
 
-    Output, in both forms: t_j = tanh(W_s s_j + W_c c_j + W_y y_{j-1} + b) as in dl4mt, or the
-    larger of each two numbers of a vector that is twice as long (`maxout`). Bahdanau et al. compute
-    it from s_{j-1} where this decoder has s_j.
+    Both forms have the output t_j = tanh(W_s s_j + W_c c_j + W_y y_{j-1} + b), as in dl4mt. With
+    `output: maxout`, the sum is twice as long, and t_j is the maximum of each pair of neighbours.
+    Bahdanau et al. compute it from s_{j-1} instead of s_j.
 
-    The GRU is PyTorch's and dl4mt's, with r ∘ (U s) where Cho et al. 2014 have U (r ∘ s).
+    The GRU is that of PyTorch and dl4mt, with r ∘ (U s) instead of U (r ∘ s) (Cho et al. 2014).
     """
 
     class Config(Decoder.Config):
@@ -115,7 +115,7 @@ class RnnSearchDecoder(Decoder):
     ) -> tuple[Tensor, InnerStates]:
         """The inner states are s_j, c_j and y_{j-1}."""
         state = self.start(memory)
-        gate_inputs = state.first.project_words(embedded.transpose(0, 1))  # (T, B, ·)
+        gate_inputs = state.recurrence.project_words(embedded.transpose(0, 1))  # (T, B, ·)
 
         states = []
         contexts = []
@@ -128,11 +128,11 @@ class RnnSearchDecoder(Decoder):
         return self.last_layer(inner), inner
 
     def last_layer(self, inner: InnerStates) -> Tensor:
-        """t_j, with dropout"""
+        """Return t_j (B, T, D), after dropout."""
         return self._combine(inner.states, inner.contexts, self.word_output(inner.words))
 
     def _combine(self, states: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
-        """s_j, c_j and W_y y_{j-1}, each (..., ·) -> t_j (..., D)"""
+        """Return t_j (..., D) of s_j, c_j and W_y y_{j-1}, each (..., ·)."""
         combined = self.state_output(states) + self.context_output(contexts) + words
         if self.is_maxout:
             outputs = combined.unflatten(-1, (self.output_states_size, 2)).amax(dim=-1)
@@ -144,32 +144,29 @@ class RnnSearchDecoder(Decoder):
         return self.initial(memory.mean())
 
     def start(self, memory: Memory) -> RnnSearchState:
-        first = RecurrentSteps(
+        recurrence = RecurrentSteps(
             self.recurrence,
             word_size=self.input_size,
             precision=self.precision,
         )
-        second = None
+        context_recurrence = None
         if self.context_recurrence is not None:
-            second = RecurrentSteps(
+            context_recurrence = RecurrentSteps(
                 self.context_recurrence,
                 word_size=0,
                 precision=self.precision,
             )
         keys = self.attention.keys(memory.states)
         return RnnSearchState(
-            first,
-            second,
+            recurrence,
+            context_recurrence,
             attention=AttentionSteps(self.attention, keys, memory.states),
-            layer_states=first.start(self.initial_state(memory)),
+            layer_states=recurrence.start(self.initial_state(memory)),
         )
 
     def prepare_words(self, embedded: Tensor, state: RnnSearchState) -> Tensor:
-        """Compute what the words contribute to the gates and to the output layer.
-
-        (U, E) -> (U, ·)
-        """
-        gate_inputs = state.first.project_words(embedded)
+        """Project the words to the gates and to the output layer: (U, E) -> (U, ·)"""
+        gate_inputs = state.recurrence.project_words(embedded)
         return torch.cat([gate_inputs, self.word_output(embedded)], dim=1)
 
     def step(
@@ -190,19 +187,20 @@ class RnnSearchDecoder(Decoder):
         state: RnnSearchState,
         memory: Memory,
     ) -> tuple[Tensor, Tensor, RnnSearchState]:
-        """gate_inputs (N, ·) of the words -> s_j (N, ·), c_j (N, ·) and the next state"""
-        if state.second is None:
-            [layer_state] = state.layer_states
+        """Compute s_j, c_j and the next state: gate_inputs (N, ·) of the words -> (N, ·), (N, ·)"""
+        if state.context_recurrence is None:
+            (layer_state,) = state.layer_states
             last_states = layer_state[0]  # s_{j-1}
             contexts = state.attention(last_states, memory.attention_mask)
-            states, layer_states = state.first(gate_inputs, contexts, state.layer_states)
+            states, layer_states = state.recurrence(gate_inputs, contexts, state.layer_states)
         else:
-            # The first layer reads the word and no context, the second the context and no word.
             no_contexts = gate_inputs[:, :0]
-            middle_states, middle = state.first(gate_inputs, no_contexts, state.layer_states)
+            middle_states, middle_layers = state.recurrence(
+                gate_inputs, no_contexts, state.layer_states
+            )
             contexts = state.attention(middle_states, memory.attention_mask)
             no_words = None
-            states, layer_states = state.second(no_words, contexts, middle)
+            states, layer_states = state.context_recurrence(no_words, contexts, middle_layers)
         return states, contexts, state._replace(layer_states=layer_states)
 
     def reorder(

@@ -42,7 +42,7 @@ class Option(nn.Module):
     def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
         """Return the parameters with one row for each word of the vocabulary.
 
-        Their initial values differ between the languages.
+        They start from different values in each language.
         """
         return ()
 
@@ -50,8 +50,8 @@ class Option(nn.Module):
 class EmbeddingOption(Option):
     """Change embedded words before the body reads them.
 
-    On the target side, a position does not depend on later positions. The state in search may be
-    any value, as the decoding state of a decoder.
+    On the target side, a position does not depend on later positions. In search, the state of the
+    option may be any value, like the decoding state of a decoder.
     """
 
     place = "embedding"
@@ -69,7 +69,10 @@ class EmbeddingOption(Option):
         raise NotImplementedError
 
     def with_context(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the changed words of a source, and a context (B, C) that decoders may read."""
+        """Return the changed words of a source, and a context for decoders or None.
+
+        embedded (B, S, E), mask (B, S) -> words (B, S, E), context (B, C)
+        """
         return self(embedded, mask), None
 
     def start(self, memory: Memory) -> Any:
@@ -164,7 +167,7 @@ def build_options(
 ) -> nn.ModuleDict:
     """Build the options of one component, by name.
 
-    sizes: for each place, the arguments that its options are built with.
+    sizes: for each place, the keyword arguments of its options, such as `size`.
     """
     options = nn.ModuleDict()
     for config in configs:
@@ -203,7 +206,10 @@ def apply_preceding(
     mask: Tensor,
     memory: Memory | None = None,
 ) -> Tensor:
-    """Apply the options before the named option to embedded words (B, S, E)."""
+    """Apply the embedding options that precede the named option.
+
+    words (B, S, E), mask (B, S) -> (B, S, E). memory: only on the target side.
+    """
     memory_arguments = () if memory is None else (memory,)
     for option in options_at(options, "embedding"):
         if option is options[name]:

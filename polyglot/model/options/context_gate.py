@@ -36,13 +36,13 @@ class ContextGate(EmbeddingOption):
         context: Literal["rows", "network", "source"] = "rows"
         """Context of the target side."""
         hidden_size: Size | None = None
-        """Size of the hidden layer of NN and of its context; by default the embedding size. For
-        `source`, the size of the encoders' contexts. `rows` has no NN."""
+        """Size of the hidden layer of NN and of the context; by default the embedding size. With
+        `source` it must be that of the encoders. `rows` has no NN."""
         dropout: DropoutRate = 0.0
         """Dropout on the context."""
 
         def context_size(self, embedding_size: int) -> int:
-            """Size of the context of NN."""
+            """Return the size of the context that NN computes."""
             return self.hidden_size or embedding_size
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
@@ -72,9 +72,11 @@ class ContextGate(EmbeddingOption):
         return self.start(memory)
 
     def _context_of_words(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        """Return the context of each sentence on the source side (B, C)."""
         return masked_mean(self.network(embedded), mask)
 
     def _gates_from_context(self, context: Tensor) -> Tensor:
+        """Return σ(W c + b): (B, C) -> (B, E)"""
         return self.gate(self.dropout(context)).sigmoid()
 
     def _context_of_memory(self, memory: Memory) -> Tensor:
@@ -98,4 +100,5 @@ class ContextGate(EmbeddingOption):
 
 
 def _network(inputs: int, size: int) -> nn.Sequential:
+    """Create NN, whose hidden layer and outputs have the same size."""
     return nn.Sequential(Linear(inputs, size), nn.Tanh(), Linear(size, size))

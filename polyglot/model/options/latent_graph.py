@@ -38,16 +38,16 @@ class GraphTemperature(Decay):
 class LatentGraph(StatesOption):
     """s'_i = s_i + ReLU(W_self s_i + Σ_k A_ik W_nbr s_k + b) with a latent graph A.
 
-    Source: Bastings et al. 2019, sections 2 and 3. A_i is the distribution of the head of word i: a
-    Concrete sample of temperature τ, without noise outside training, from the head potentials
-    q_i · k_k / √d_k, which are −∞ for the word itself. Keys and queries come from a separate
-    BiLSTM over the embeddings; its outputs reach the states only through A.
+    Source: Bastings et al. 2019, sections 2 and 3. A_i is the distribution of the head of word i.
+    It is a Concrete sample of temperature τ from the head potentials q_i · k_k / √d_k, which are −∞
+    for the word itself. Outside training it has no noise. Keys and queries come from a separate
+    BiLSTM over the embeddings. Its outputs reach the states only through A.
 
-    - `weights: shared` is W (s_i + Σ_k A_ik s_k) + b. Only with shared weights has the baseline
-      `edges: none` as many parameters as the convolution, as the paper says of its baseline.
+    - `weights: shared` is W (s_i + Σ_k A_ik s_k) + b. With it, the baseline `edges: none` has as
+      many parameters as the convolution, as the paper says. With separate weights it has fewer.
     - `directions: both` adds Σ_k A_ki (W_dep s_k + b_dep): the words k whose head is i.
-    - `gates` multiplies what a word k sends by g_k = σ(v · s_k + c), also what it sends to itself
-      (Marcheggiani and Titov 2017). Each direction and the self-loop have their own v and c.
+    - `gates` multiplies the message of a word k by g_k = σ(v · s_k + c) (Marcheggiani and Titov
+      2017), also its message to itself. Each direction and the self-loop have their own v and c.
     - A direction with its own matrix also has its own bias if `directions: both` or `gates` is set.
       Otherwise b is the only bias.
     """
@@ -63,13 +63,14 @@ class LatentGraph(StatesOption):
 
         edges: Literal["latent", "uniform", "random", "none"] = "latent"
         """Edges of the graph. `uniform`: all other words are equally probable heads. `random`: one
-        head for each word, drawn once for its position and the length of the sentence. `none`:
-        only self-loops, so without A and W_nbr; fewer parameters, except with `shared`."""
+        head for each word, which depends only on its position and on the length of the sentence.
+        `none`: only self-loops, without A and W_nbr."""
         weights: Literal["separate", "shared"] = "separate"
         """`separate`: a matrix for the word itself and one for its neighbours. `shared`: one matrix
         for both, as footnote 5 of Bastings et al. 2019 can be read."""
         directions: Literal["heads", "both"] = "heads"
-        """Words that a word reads: its heads, or also the words whose head it is."""
+        """Words that a word reads: its heads, or also its dependents, the words whose head it
+        is."""
         gates: bool = False
         """Multiply each message by a gate between 0 and 1."""
         layers: LayerCount = 1
@@ -96,7 +97,9 @@ class LatentGraph(StatesOption):
         super().__init__(config, input_size=input_size, size=size)
         self.edges = config.edges
         self.head_size = config.head_size
-        self.selves = nn.ModuleList(Linear(size, size) for _ in range(config.layers))  # W_self
+        self.shares_weights = config.weights == "shared"
+        self.has_gates = config.gates
+        self.selves = _layers(config.layers, size, size, bias=True)  # W_self and b
         self.dropout = Dropout(config.dropout)
         if self.is_latent:
             hidden_size = config.hidden_size or input_size + input_size % 2
@@ -105,19 +108,18 @@ class LatentGraph(StatesOption):
             self.keys = Linear(hidden_size, config.head_size, bias=False)
             self.queries = Linear(hidden_size, config.head_size, bias=False)
 
-        both = config.directions == "both"
-        names = []
+        self.direction_names = []
         if self.has_edges:
-            names = ["neighbours", "dependents"] if both else ["neighbours"]
-        self.direction_names = names
-        self.shares_weights = config.weights == "shared"
+            self.direction_names.append("neighbours")
+            if config.directions == "both":
+                self.direction_names.append("dependents")
+
         if not self.shares_weights:
-            has_bias = both or config.gates
-            for name in names:
+            has_bias = config.directions == "both" or config.gates
+            for name in self.direction_names:  # W_nbr and W_dep
                 setattr(self, name, _layers(config.layers, size, size, bias=has_bias))
-        self.has_gates = config.gates
-        if config.gates:
-            for name in ("selves", *names):
+        if self.has_gates:
+            for name in ("selves", *self.direction_names):
                 setattr(self, f"{name}_gates", _layers(config.layers, size, 1, bias=True))
 
     @property
@@ -177,21 +179,22 @@ class LatentGraph(StatesOption):
         if self.edges == "random":
             return _random_heads(candidates)
         words = self.dropout(self.words(embedded, mask))
-        potentials = self.queries(words) @ self.keys(words).transpose(1, 2) * self.head_size**-0.5
+        products = self.queries(words) @ self.keys(words).transpose(1, 2)
+        potentials = products * self.head_size**-0.5
         return concrete(potentials, self.annealed.temperature, candidates, noisy=self.training)
 
 
 def _layers(count: int, inputs: int, outputs: int, *, bias: bool) -> nn.ModuleList:
-    """One linear layer for each graph convolution."""
+    """Create one linear layer for each graph convolution."""
     return nn.ModuleList(Linear(inputs, outputs, bias=bias) for _ in range(count))
 
 
 def _random_heads(candidates: Tensor) -> Tensor:
-    """One head of each word among its candidates (B, S, S) -> (B, S, S), as 0.0 and 1.0.
+    """Choose one of the candidates of each word: (B, S, S) -> (B, S, S), as 0.0 and 1.0.
 
-    The candidate with the largest number is chosen. A number is a hash of two positions below 2³²,
-    from arbitrary large constants. All products are whole numbers below 2⁶³, so that the hash is
-    equal on all devices.
+    The head is the candidate with the largest hash of its position and the position of the word.
+    The constants of the hash are arbitrary large numbers. All products are whole numbers below 2⁶³,
+    so that the hash is equal on all devices.
     """
     positions = torch.arange(candidates.shape[-1], device=candidates.device)
     numbers = positions.unsqueeze(1) * 73_856_093 + positions * 19_349_663

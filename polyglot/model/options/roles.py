@@ -1,4 +1,4 @@
-"""Role interaction layer: a word is transformed by the roles that it has in its context."""
+"""Role interaction layer: transforms a word by the roles that it has in its context."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class RoleLayer(nn.Module):
         assignment: Literal["dense", "softmax", "onehot"] = "softmax"
         """Assignment of roles to a word."""
         combination: Literal["full", "rank1", "additive"] = "full"
-        """`full`: Σ r_i U_i e. `rank1`: U_o [(U_r r) ⊙ (U_e e)]. `additive`: U r, the
+        """`full`: Σ_i r_i U_i e. `rank1`: U_o [(U_r r) ⊙ (U_e e)]. `additive`: U r, the
         contextualized baseline without multiplication."""
         residual: bool = True
-        """Add e: an additional fixed role whose transformation is the identity."""
+        """Add e, as if each word had a further role whose transformation is the identity."""
         context: Literal["lstm", "cnn"] = "lstm"
         """Network that reads the context of a word."""
         context_size: int | None = Field(None, ge=2, le=65536)
-        """Size of c_t, half for each direction; by default half of the size of e_t, since the
-        context of Weissenborn et al. 2018 is small."""
+        """Size of c_t, half for each direction; by default half the size of e_t. Weissenborn et al.
+        2018 only say that their LSTM is small."""
         width: WindowWidth = 7
         """Number of words that `cnn` reads: around a word on the source side, up to the word on the
         target side; odd."""
@@ -89,12 +89,12 @@ class RoleLayer(nn.Module):
                 yield UnusedSetting(("residual",), ("combination",), reason)
 
     def __init__(self, config: Config, *, size: int, is_target: bool) -> None:
-        """size: of e_t. is_target: True on the target side, where c_t does not read later words."""
+        """size: size E of e_t. is_target: True if c_t may not read later words."""
         nn.Module.__init__(self)  # not that of `Option`, which takes other arguments
         self.config = config
         self.is_strict = is_target and config.target_context == "before_word"
         roles = config.roles
-        context_size = config.context_size or 2 * max(1, size // 4)
+        context_size = config.context_size or 2 * max(1, size // 4)  # even
         if config.context == "lstm":
             self.context = LstmContext(input_size=size, size=context_size, causal=is_target)
         else:
@@ -110,7 +110,7 @@ class RoleLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
         if config.combination == "full":
-            # U_i, each transposed, stored one below the other.
+            # The transposed U_i, one below the other.
             self.matrices = nn.Parameter(torch.empty(roles * size, size))
             nn.init.normal_(self.matrices, std=size**-0.5)
         elif config.combination == "rank1":
@@ -124,8 +124,8 @@ class RoleLayer(nn.Module):
         """Return the roles r of every word: (B, S, E), (B, S) -> (B, S, R)."""
         contexts = self.context(embedded, mask)
         if self.is_strict:
-            first = self.context.before_first(embedded).to(contexts.dtype)
-            contexts = torch.cat([first, contexts[:, :-1]], dim=1)
+            initial_context = self.context.before_first(embedded).to(contexts.dtype)
+            contexts = torch.cat([initial_context, contexts[:, :-1]], dim=1)
         return self.roles_from_context(contexts)
 
     def roles_from_context(self, context: Tensor) -> Tensor:
@@ -156,13 +156,13 @@ class RoleLayer(nn.Module):
         return transformed
 
     def start(self, memory: Memory) -> Any:
-        """Return the state of the context, and with the strict reading also its last value."""
+        """Return the state of the context; with the strict reading, also its last value."""
         sentences = len(memory.states)
         state = self.context.start(sentences, memory.states)
         if not self.is_strict:
             return state
-        first = self.context.before_first(memory.states[:, :1])
-        return state, first.squeeze(1)
+        initial_context = self.context.before_first(memory.states[:, :1])
+        return state, initial_context.squeeze(1)
 
     def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
         """words (N, E) -> ẽ (N, E) of the same position, and the next state"""
@@ -182,12 +182,9 @@ class RoleLayer(nn.Module):
         return self.context.reorder(context_state, rows), context.index_select(0, rows)
 
     def _skipping_zeros_is_faster(self, words: Tensor) -> bool:
-        """True if skipping the zeros in r is faster than one large product.
-
-        On other devices than the CPU, looking for zeros waits for the device.
-        """
+        """True if skipping the zeros in r is faster than one large product."""
         if words.device.type != "cpu":
-            return False
+            return False  # looking for zeros waits for the device
         if not self.training:
             return self.config.assignment == "onehot"
         return self.config.dropout > 0
@@ -222,7 +219,7 @@ class Roles(RoleLayer, EmbeddingOption):
 
 @OPTIONS.register("state_roles")
 class StateRoles(RoleLayer, StatesOption):
-    """Role interaction layer on states, s̃_t = Σ_i r_{t,i} U_i s_t + s_t.
+    """Role interaction layer on states: s̃_t = Σ_i r_{t,i} U_i s_t + s_t.
 
     Weissenborn et al. 2018 have it on the embedded words, as `roles`, and say that it may stand in
     any part of a network. In an encoder it changes the states that the bridge reads, in a decoder

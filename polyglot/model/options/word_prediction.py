@@ -23,7 +23,7 @@ class DecoderOutput(Protocol):
     """Fields of the model's output that a state-based predictor uses."""
 
     states: Tensor
-    """(B, T, D), which the decoder's output layer projects."""
+    """States that the decoder's output layer projects, (B, T, D)."""
     inner: InnerStates
     memory: Memory
     decoder: Any
@@ -35,10 +35,10 @@ class DecoderOutput(Protocol):
 
 
 class InitialWordPredictor(nn.Module):
-    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E.
+    """Predictor of all target words from the decoder's initial state: WP-E.
 
-    c = Σ α_i h_i with α = softmax(att(s₀, h_i)). Source: Weng et al. 2017, section 4.1, equations
-    14 to 18.
+    p(w given x) = softmax(W · tanh(U [s₀; c])), with biases; c = Σ_i α_i h_i, where α is the
+    softmax over i of att(s₀, h_i). Source: Weng et al. 2017, section 4.1, equations 14 to 18.
     """
 
     def __init__(
@@ -73,11 +73,10 @@ class InitialWordPredictor(nn.Module):
 
 
 class OwnLayersPredictor(nn.Module):
-    """Predictor of the words still to come, with own layers: a variant of WP-D.
+    """Predictor of the words still to come, with layers of its own: a variant of WP-D.
 
-    p_j = softmax(W · tanh(U [tanh(P h_j); c_j])).
-    h_j is the state that the decoder's output layer projects, and c_j comes from a separate
-    attention over the memory.
+    p_j = softmax(W · tanh(U [tanh(P h_j); c_j])), with biases. h_j is the state that the decoder's
+    output layer projects. c_j comes from a separate attention over the memory.
     """
 
     def __init__(
@@ -115,11 +114,11 @@ class OwnLayersPredictor(nn.Module):
 class DecoderLayersPredictor(nn.Module):
     """Predictor of the words still to come, with the layers of the decoder: WP-D.
 
-    p_j = softmax(W · t(tanh(P s_j + b), c_j)) at step j.
-    W and t are the output layer and the last non-linear layer of the decoder (Weng et al. 2017,
-    section 4.2, equations 19 to 21). tanh(P s_j + b) takes the place of the decoder state; the
-    other inputs of t are those of the translation at this step. A decoder without a separate last
-    layer, such as a Transformer, has W · tanh(P s_j + b).
+    p_j = softmax(W · t(tanh(P s_j + b), c_j)) at step j (Weng et al. 2017, section 4.2, equations
+    19 to 21). W is the output layer of the decoder, and t its last non-linear layer, whose input
+    s_j is replaced by tanh(P s_j + b). The other inputs of t are those of the translation at this
+    step. A decoder without a separate last layer, such as a Transformer, has
+    p_j = softmax(W · tanh(P s_j + b)).
     """
 
     def __init__(self, *, inner_size: int) -> None:
@@ -143,7 +142,7 @@ class DecoderLayersPredictor(nn.Module):
 class WordPrediction(DecoderOption):
     """Predict the target words without their order (Weng et al. 2017).
 
-    The predictions are made from the decoder's initial state, and at each step for the words still
+    The initial state of the decoder predicts all words, and the state of each step the words still
     to come. The option only adds the losses `initial_words` and `remaining_words`: translation with
     the whole vocabulary is not slower. The prediction from the initial state can select the output
     words of search (vocabulary selection).
@@ -155,12 +154,13 @@ class WordPrediction(DecoderOption):
         predict: Literal["initial", "states", "both"] = "both"
         """From the initial state (WP-E of Weng et al. 2017), each state (WP-D), or both (WP-ED)."""
         layers: Literal["decoder", "own"] = "decoder"
-        """Layers of the prediction from each state: the decoder's last layer and output layer, as
-        in Weng et al. 2017, or an attention and layers of its own."""
+        """Layers of the prediction from each state. `decoder`: the last layer and the output layer
+        of the decoder, as in Weng et al. 2017. `own`: separate layers and a separate attention."""
         hidden_size: Size | None = None
-        """Size of own layers that are projected to words; by default the size of the decoder."""
+        """Size of the hidden layer before each separate output layer; by default the size of the
+        decoder."""
         dropout: DropoutRate = 0.0
-        """Dropout on own layers."""
+        """Dropout on these hidden layers."""
 
         @model_validator(mode="after")
         def _validate_own_layers(self) -> WordPrediction.Config:
