@@ -1,8 +1,11 @@
 """Models of the papers in plain NumPy, written from the papers alone, one sentence at a time.
 
-The formulas were written without reading the modules, and share nothing with them, not even the
-names of parameters: `test_paper_formulas` connects the two. A matrix is (output, input), `memory`
-is a list of vectors h_i. Nothing is padded, so that a module that reads its padding differs.
+The formulas were written without reading the modules. They share nothing with the modules, not even
+the names of parameters: `test_paper_formulas` connects the two. Nothing is padded, so a module that
+reads its padding gives other numbers.
+
+A matrix has the shape (output, input). `p` has the parameters of a formula by name; `memory` is the
+list of the vectors h_i.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def log_softmax(x: Array) -> Array:
 
 
 def lstm(x: Array, state: Array, cell: Array, p: Parameters) -> tuple[Array, Array]:
-    """Hochreiter and Schmidhuber's unit with a forget gate: new state and cell."""
+    """Return the new state and cell of an LSTM with a forget gate."""
 
     def gate(name: str) -> Array:
         return p[f"W_{name}"] @ x + p[f"b_{name}"] + p[f"U_{name}"] @ state + p[f"d_{name}"]
@@ -46,7 +49,7 @@ def lstm(x: Array, state: Array, cell: Array, p: Parameters) -> tuple[Array, Arr
 
 
 def gru(x: Array, state: Array, p: Parameters) -> Array:
-    """Gated recurrent unit as in dl4mt: the reset gate multiplies the product U·s."""
+    """Return the new state of a GRU as in dl4mt: the reset gate multiplies the product U·s."""
     reset = sigmoid(p["W_reset"] @ x + p["b_reset"] + p["U_reset"] @ state + p["d_reset"])
     update = sigmoid(p["W_update"] @ x + p["b_update"] + p["U_update"] @ state + p["d_update"])
     recurrent = p["U_content"] @ state + p["d_content"]
@@ -55,6 +58,7 @@ def gru(x: Array, state: Array, p: Parameters) -> Array:
 
 
 def lstm_states(inputs: Sequence[Array], p: Parameters) -> list[Array]:
+    """Return the state after each input; state and cell start with zeros."""
     size = p["U_input"].shape[1]
     state = np.zeros(size)
     cell = np.zeros(size)
@@ -66,7 +70,10 @@ def lstm_states(inputs: Sequence[Array], p: Parameters) -> list[Array]:
 
 
 def bidirectional_lstm(inputs: Sequence[Array], layers: Sequence[Parameters]) -> list[Array]:
-    """Stacked: a layer reads the concatenated states of both directions of the layer below."""
+    """Return the states of the last layer, with both directions concatenated.
+
+    A layer reads the concatenated states of the layer below.
+    """
     states = list(inputs)
     for layer in layers:
         forward = lstm_states(states, layer["forward"])
@@ -92,10 +99,11 @@ def general_attention(query: Array, memory: Sequence[Array], p: Parameters) -> A
     return sum(weight * h for weight, h in zip(weights, memory, strict=True))
 
 
-# Output layers of equations 8 and 9
+# Output layers: equations 8 and 9 of Weng et al., which the text of the paper has lost, as in dl4mt
 
 
 def tanh_layer(state: Array, context: Array, word: Array | None, p: Parameters) -> Array:
+    """tanh(U s + C c + V y + b)  (dl4mt)."""
     total = p["U"] @ state + p["C"] @ context + p["b"]
     if word is not None:
         total = total + p["V"] @ word
@@ -103,11 +111,14 @@ def tanh_layer(state: Array, context: Array, word: Array | None, p: Parameters) 
 
 
 def maxout_layer(state: Array, context: Array, word: Array | None, p: Parameters) -> Array:
-    """Larger value of each two neighbours (Bahdanau et al., appendix A.2.2)."""
+    """Maximum of each pair of neighbours (Bahdanau et al., appendix A.2.2)."""
     total = p["U"] @ state + p["C"] @ context + p["b"]
     if word is not None:
         total = total + p["V"] @ word
-    return np.array([max(total[2 * k], total[2 * k + 1]) for k in range(len(total) // 2)])
+    maxima = []
+    for k in range(len(total) // 2):
+        maxima.append(max(total[2 * k], total[2 * k + 1]))
+    return np.array(maxima)
 
 
 def word_scores(hidden: Array, p: Parameters) -> Array:
@@ -125,16 +136,17 @@ def conditional_gru(
 ) -> Steps:
     """dl4mt: s' = GRU1(y, s), c = att(s'), s = GRU2(c, s')."""
     state = start
-    states, contexts, scores = [], [], []
+    states = []
+    contexts = []
+    scores = []
     for word in words:
         middle = gru(word, state, p["first"])
         context = additive_attention(middle, memory, p["attention"])
         state = gru(context, middle, p["second"])
         states.append(state)
         contexts.append(context)
-        scores.append(
-            log_softmax(word_scores(layer(state, context, word, p["layer"]), p["output"]))
-        )
+        hidden = layer(state, context, word, p["layer"])
+        scores.append(log_softmax(word_scores(hidden, p["output"])))
     return states, contexts, scores
 
 
@@ -143,15 +155,16 @@ def rnnsearch_gru(
 ) -> Steps:
     """Bahdanau et al.: c = att(s_{j-1}), s = GRU([y; c], s_{j-1})."""
     state = start
-    states, contexts, scores = [], [], []
+    states = []
+    contexts = []
+    scores = []
     for word in words:
         context = additive_attention(state, memory, p["attention"])
         state = gru(np.concatenate([word, context]), state, p["cell"])
         states.append(state)
         contexts.append(context)
-        scores.append(
-            log_softmax(word_scores(layer(state, context, word, p["layer"]), p["output"]))
-        )
+        hidden = layer(state, context, word, p["layer"])
+        scores.append(log_softmax(word_scores(hidden, p["output"])))
     return states, contexts, scores
 
 
@@ -166,22 +179,26 @@ def rnnsearch_lstm(
     """Choi et al.: the decoder of Bahdanau et al. with an LSTM in place of the GRU."""
     state = start
     cell = start_cell
-    states, contexts, scores = [], [], []
+    states = []
+    contexts = []
+    scores = []
     for word in words:
         context = additive_attention(state, memory, p["attention"])
         state, cell = lstm(np.concatenate([word, context]), state, cell, p["cell"])
         states.append(state)
         contexts.append(context)
-        scores.append(
-            log_softmax(word_scores(layer(state, context, word, p["layer"]), p["output"]))
-        )
+        hidden = layer(state, context, word, p["layer"])
+        scores.append(log_softmax(word_scores(hidden, p["output"])))
     return states, contexts, scores
 
 
 def input_feeding_lstm(
     words: Sequence[Array], memory: Sequence[Array], start: Array, p: Parameters
 ) -> list[Array]:
-    """Luong et al.: stacked LSTMs read [y; h̃], h̃ = tanh(W [c; h]); start in every h and cell."""
+    """Luong et al.: stacked LSTMs read [y; h̃], with h̃ = tanh(W [c; h]) of the step before.
+
+    Every state and every cell starts with `start`. Returns the log-probabilities of each step.
+    """
     count = len(p["layers"])
     states = [start] * count
     cells = [start] * count
@@ -208,7 +225,10 @@ def translation_loss(scores: Sequence[Array], target: Sequence[int]) -> float:
 def initial_word_loss(
     start: Array, memory: Sequence[Array], target: Sequence[int], p: Parameters, layer: Layer
 ) -> float:
-    """L_E = -Σ_j log p(y_j), p = softmax(W · t(s_0, c_p)), c_p = att(s_0); own parameters."""
+    """L_E = -Σ_j log p(y_j), p = softmax(W · t(s_0, c_p)), c_p = att(s_0).
+
+    Its parameters are not those of the decoder.
+    """
     context = additive_attention(start, memory, p["attention"])
     step = log_softmax(word_scores(layer(start, context, None, p["layer"]), p["output"]))
     return -sum(step[word] for word in target)
@@ -222,7 +242,10 @@ def states_word_loss(
     p: Parameters,
     layer: Layer,
 ) -> float:
-    """L_D = -Σ_j 1/(T-j+1) Σ_{k≥j} log p_j(y_k), p_j from tanh(W_p s_j + b_p), c_j, own layers."""
+    """L_D = -Σ_j 1/(T-j+1) Σ_{k≥j} log p_j(y_k), p_j = softmax(W · t(tanh(W_p s_j + b_p), c_j)).
+
+    W and t are those of the decoder; t also reads the word y_{j-1} if the decoder's does.
+    """
     length = len(target)
     total = 0.0
     for j in range(length):
@@ -239,7 +262,7 @@ def states_word_loss(
 
 
 def bridge(states: Sequence[Array], p: Parameters) -> tuple[Array, Array]:
-    """A = softmax over positions of W2 · ReLU(W1 · Hᵀ), M = A · H: both returned."""
+    """Return A, the softmax over positions of W2 · ReLU(W1 · Hᵀ), and M = A · H."""
     hidden = np.stack(states)
     scores = p["W2"] @ np.maximum(p["W1"] @ hidden.T, 0.0)
     weights = np.stack([softmax(row) for row in scores])
@@ -281,7 +304,7 @@ def head_potentials(states: Sequence[Array], p: Parameters) -> Array:
 
 
 def expected_graph(potentials: Array, temperature: float) -> Array:
-    """Rows A_i = softmax(λ_i / τ) without noise; a one-word sentence has a row of zeros."""
+    """Return A without noise: A_i = softmax(λ_i / τ). A sentence of one word has a row of zeros."""
     if len(potentials) == 1:
         return np.zeros((1, 1))
     return np.stack([softmax(row / temperature) for row in potentials])
@@ -290,8 +313,8 @@ def expected_graph(potentials: Array, temperature: float) -> Array:
 def graph_convolution(states: Sequence[Array], graph: Array, p: Parameters) -> list[Array]:
     """s_i + ReLU(W_self s_i + b + Σ_k A_ik W_nbr s_k [+ Σ_k A_ki W_back s_k]).
 
-    A direction may have a bias b and a gate σ(v · s_k + c), by which the message of s_k is
-    multiplied (Marcheggiani and Titov).
+    Each direction may have its own bias b. It may have a gate σ(v · s_k + c) that multiplies the
+    message of s_k (Marcheggiani and Titov).
     """
 
     def message(direction: str, state: Array) -> Array:
