@@ -19,7 +19,11 @@ STACKED_NUMBERS = 2**24
 
 
 class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon with Nesterov momentum and the step size of Liu et al. 2025, section 2.2."""
+    """PyTorch's Muon with Nesterov momentum and the step size of Liu et al. 2025, section 2.2.
+
+    The last bit of an update can differ from PyTorch's: on a CPU, bfloat16 products of a stack are
+    rounded differently once in thousands of products.
+    """
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
