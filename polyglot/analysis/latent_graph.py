@@ -185,7 +185,7 @@ def _sentence_entropy(graphs: Sequence[Graph]) -> dict[str, float]:
     """Entropy of a sentence's heads divided by its length, over the sentences: table 4.
 
     The words choose their heads independently, so the entropies of a sentence add up. `choices` is
-    exp(entropy): as many equally probable heads have this entropy.
+    the mean of exp(entropy), the number of equally probable heads with this entropy.
     """
     entropies = []
     uniform = []
@@ -276,7 +276,7 @@ def _tables(values: dict[str, Any]) -> list[Table]:
             f"{of_sentences['uniform']:.2f}",
         ],
         [
-            "equally probable heads with that entropy",
+            "equally probable heads: mean of exp(entropy) over sentences",
             f"{of_sentences['choices']:.2f}",
             f"{of_sentences['uniform_choices']:.2f}",
         ],
