@@ -17,6 +17,7 @@ from polyglot.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
+    from polyglot.runs.run import Run
 
 VOCABULARY_SECTIONS = ("languages", "data", "text", "vocabulary", "sharing")
 """Sections of a configuration that the sizes of the vocabularies depend on."""
@@ -125,34 +126,64 @@ def average(
 @command(
     "polyglot export runs/phrasebook --component encoder.de",
     'polyglot export runs/phrasebook --component "*.de" --component bridge',
+    "polyglot export runs/bilingual --ctranslate2 de-en --to de-en.ct2",
 )
 def export(
     run: RunPath,
     components: Annotated[
-        list[str],
+        Optional[list[str]],
         typer.Option(
             "--component",
             metavar="COMPONENT",
             help='A component to copy, such as encoder.de or "*.de". Can be repeated.',
         ),
-    ],
+    ] = None,
+    ctranslate2: Annotated[
+        Optional[str],
+        typer.Option(
+            "--ctranslate2",
+            metavar="SOURCE-TARGET",
+            help="Write the model of a direction, such as de-en, for the program CTranslate2.",
+        ),
+    ] = None,
     to: Annotated[
         Optional[Path],
-        typer.Option(metavar="DIR", help="The new run directory. Default: RUN-export."),
+        typer.Option(
+            metavar="DIR",
+            help="The new folder. Default: RUN-export, or RUN-SOURCE-TARGET for CTranslate2.",
+        ),
     ] = None,
     checkpoint: Checkpoint = "best",
 ) -> None:
-    """Copy components and their vocabularies out of a run.
+    """Copy components and their vocabularies out of a run, or a direction for CTranslate2.
 
-    Another run can start from them with `initialize`.
+    Another run can start from the components with `initialize`.
     """
     from polyglot.runs.export import export as export_run
     from polyglot.runs.run import Run
 
+    if bool(components) == bool(ctranslate2):
+        raise ConfigError(
+            "export needs either --component, such as --component encoder.de, "
+            "or --ctranslate2, such as --ctranslate2 de-en"
+        )
     opened = Run.open(run)
+    if ctranslate2:
+        _export_ctranslate2(opened, ctranslate2, to, checkpoint)
+        return
     target = to or Path(f"{opened.path}-export")
     new_run, names = export_run(opened, target, checkpoint=checkpoint, components=components)
     logger.info(f"written to {new_run.path}: {', '.join(names)}")
+
+
+def _export_ctranslate2(run: Run, direction: str, to: Path | None, checkpoint: str) -> None:
+    from polyglot.interop.ctranslate2 import export_ctranslate2
+    from polyglot.tasks.pairs import LanguagePair
+
+    pair = LanguagePair.parse(direction)
+    folder = to or Path(f"{run.path}-{pair}")
+    export_ctranslate2(run, pair, folder, checkpoint=checkpoint)
+    logger.info(f"written to {folder}; README.md there shows how to translate with it")
 
 
 @command(

@@ -105,3 +105,13 @@ def test_file_that_is_not_a_model_of_opennmt(folder, polyglot):
     message = polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
     assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in message
     assert not Path("new").exists()
+
+
+def test_export_needs_components_or_a_direction(folder, polyglot):
+    for arguments in ((), ("--component", "bridge", "--ctranslate2", "de-en")):
+        errors = polyglot.refuses("export", "runs/mine", *arguments)
+        assert "either --component" in " ".join(errors.split())
+    pytest.importorskip("ctranslate2", reason="the extra `ctranslate2` is not installed")
+    errors = polyglot.refuses("export", "runs/mine", "--ctranslate2", "de-en")
+    assert "de-en: CTranslate2 cannot compute" in " ".join(errors.split())
+    assert not Path("runs/mine-de-en").exists()
