@@ -78,6 +78,11 @@ REFUSED = [
         "states_dropout replaces it on the states; leave it out",
     ),
     (
+        {"model": {"encoder": {"type": "onmt_rnn", "layers": 1, "dropout": 0.5}}},
+        "model.encoder.dropout: no effect: a single layer has no dropout between layers; "
+        "leave it out",
+    ),
+    (
         {"vocabulary": {"type": "word", "byte_fallback": False}},
         "vocabulary.byte_fallback: no effect: needs type 'unigram' or 'bpe', found 'word'; "
         "leave it out",

@@ -5,13 +5,14 @@ The attribute `theirs` holds the module of OpenNMT-py; its name is part of the c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.core.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.core.setting_types import DropoutRate, LayerCount, Size, WindowWidth
 from polyglot.layers.linear import resize
 from polyglot.layers.opennmt import (
@@ -32,6 +33,12 @@ class OpenNmtRnnEncoder(Encoder):
     class Config(RecurrentEncoderConfig):
         cell: Literal["LSTM", "GRU"] = "LSTM"
         """Type of recurrence, `rnn_type` in OpenNMT-py."""
+
+        def settings_without_effect(self) -> Iterator[UnusedSetting]:
+            yield from super().settings_without_effect()
+            if self.layers == 1:
+                reason = "no effect: a single layer has no dropout between layers"
+                yield UnusedSetting(("dropout",), ("layers",), reason)
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
