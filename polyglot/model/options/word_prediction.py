@@ -73,7 +73,7 @@ class InitialWordPredictor(nn.Module):
 
 
 class OwnLayersPredictor(nn.Module):
-    """Predictor of the words still to come, with layers of its own: a variant of WP-D.
+    """Predictor of the words still to come, with separate layers: a variant of WP-D.
 
     p_j = softmax(W · tanh(U [tanh(P h_j); c_j])), with biases. h_j is the state that the decoder's
     output layer projects. c_j comes from a separate attention over the memory.
