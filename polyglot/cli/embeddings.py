@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from polyglot.cli import completion
+from polyglot.cli import completion, parameters
 from polyglot.cli.app import command, logger
 from polyglot.cli.lines import read_lines
-from polyglot.cli.parameters import (
-    PRECISIONS as COMPUTE_PRECISIONS,
-)
 from polyglot.cli.parameters import (
     Checkpoint,
     Device,
@@ -25,6 +23,7 @@ from polyglot.cli.progress import line_progress
 from polyglot.core.errors import ConfigError, DataError, pluralize
 
 if TYPE_CHECKING:
+    from polyglot.inference.embeddings.encoder import SentenceChunk
     from polyglot.inference.translator import Translator
 
 # The packages that define these choices load torch; a test compares the two.
@@ -73,7 +72,7 @@ Precision = Annotated[str, choice(PRECISIONS, help="Number format of the vectors
 ComputePrecision = Annotated[
     str,
     choice(
-        COMPUTE_PRECISIONS,
+        parameters.PRECISIONS,
         "--compute-precision",
         help="Precision of matrix products; auto is the fastest one of the processor or GPU.",
     ),
@@ -111,7 +110,6 @@ def embed(
 
     Memory does not depend on the number of lines.
     """
-    from polyglot.inference.embeddings.tagged_lines import chunks_from_columns, chunks_in_language
     from polyglot.inference.embeddings.vector_files import vector_format
 
     _check_language_source(language, language_column, text_column)
@@ -128,16 +126,9 @@ def embed(
     place = str(file or "standard input")
     total, blocks = read_lines(file)
     if language:
-        [language] = encoder.resolve_languages([language])
-        chunks = chunks_in_language(blocks, language)
+        chunks = _chunks_in_language(blocks, encoder, language)
     else:
-        chunks = chunks_from_columns(
-            blocks,
-            language_column=language_column,
-            text_column=text_column,
-            place=place,
-            languages=encoder.sources,
-        )
+        chunks = _chunks_from_columns(blocks, encoder, language_column, text_column, place)
 
     encoded_chunks = encoder.encode_chunks(
         chunks,
@@ -153,6 +144,37 @@ def embed(
     vectors = pluralize(count, "vector")
     message = f"{vectors} of {size} {precision} numbers written to {output}"
     logger.info(message + _describe_blank_lines(blank_count))
+
+
+def _chunks_in_language(
+    blocks: Iterable[list[str]],
+    encoder: Translator,
+    language: str,
+) -> Iterator[SentenceChunk]:
+    """Yield the lines of one language in chunks."""
+    from polyglot.inference.embeddings.tagged_lines import chunks_in_language
+
+    [language] = encoder.resolve_languages([language])
+    return chunks_in_language(blocks, language)
+
+
+def _chunks_from_columns(
+    blocks: Iterable[list[str]],
+    encoder: Translator,
+    language_column: int,
+    text_column: int,
+    place: str,
+) -> Iterator[SentenceChunk]:
+    """Yield the lines in chunks; a column names the language of each line."""
+    from polyglot.inference.embeddings.tagged_lines import chunks_from_columns
+
+    return chunks_from_columns(
+        blocks,
+        language_column=language_column,
+        text_column=text_column,
+        place=place,
+        languages=encoder.sources,
+    )
 
 
 def _describe_blank_lines(count: int) -> str:

@@ -158,8 +158,7 @@ def evaluate(
         evaluated_runs = dict(islice(evaluated_runs.items(), 1))
     test_sets = _choose_test_sets(settings, test or (), evaluated_runs)
     place = Output(output, run_count=len(evaluated_runs))
-    first_sets = next(iter(test_sets.values()))
-    place.check(first_sets)
+    place.check(next(iter(test_sets.values())))
     folder = _result_folder(protocol, other_members, search, chosen_metrics)
 
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
