@@ -31,7 +31,7 @@ def test_replaced_scores_of_another_checkpoint_are_named(small_protocol, polyglo
     options = ("evaluate", "runs/mine", "--protocol", small_protocol)
     assert "replaced" not in polyglot(*options, "--checkpoint", "2").errors
     errors = one_line(polyglot(*options, "--checkpoint", "4").errors)
-    assert "replaced the scores of mine, 2 checkpoint (step 2)" in errors
+    assert "replaced the scores of mine, checkpoint of step 2" in errors
     assert "replaced" not in polyglot(*options, "--checkpoint", "4").errors
     errors = one_line(polyglot("compare", "runs/mine", "runs/mine", "--protocol", "small").errors)
     assert "named twice" in errors

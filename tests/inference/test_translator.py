@@ -400,7 +400,7 @@ def test_search_with_nan_parameters_is_an_error(component, like, run):
     translator = Translator.load(run, checkpoint="40")
     set_to_nan(translator, component)
     message = (
-        f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are NaN or infinite; "
+        f"{run.path.name}, checkpoint of step 40: scores of de-en are NaN or infinite; "
         "choose another checkpoint"
     )
     for beam in (1, 3):
@@ -415,7 +415,7 @@ def test_search_with_nan_parameters_is_an_error(component, like, run):
 def test_a_score_with_nan_parameters_is_an_error(component, run):
     translator = Translator.load(run, checkpoint="40")
     set_to_nan(translator, component)
-    message = r"checkpoint 40 \(step 40\): scores of de-en are NaN or infinite; choose another"
+    message = r"checkpoint of step 40: scores of de-en are NaN or infinite; choose another"
     with pytest.raises(CheckpointError, match=message):
         translator.score(["ein Hund", "zwei"], ["one dog", "two"], **direction("de-en"))
 
@@ -432,7 +432,7 @@ def test_an_embedding_with_nan_parameters_is_an_error(component, layer, pooling,
     assert before.dtype == precision
     assert numpy.isfinite(before).all()
     set_to_nan(translator, component)
-    message = r"checkpoint 40 \(step 40\): sentence embeddings are NaN or infinite; choose another"
+    message = r"checkpoint of step 40: sentence embeddings are NaN or infinite; choose another"
     with pytest.raises(CheckpointError, match=message):
         translator.encode(["ein Hund", ""], **settings)
 
