@@ -164,13 +164,7 @@ def evaluate(
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
     for name, run in evaluated_runs.items():
         members = [run, *other_members]
-        translator = _load_translator(
-            members,
-            ensemble,
-            checkpoint=checkpoint,
-            device=device,
-            precision=precision,
-        )
+        translator = _load_translator(members, ensemble, checkpoint, device, precision)
         folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
         for test_set, path in zip(test_sets[name], folders):
             matrix = _evaluate_test_set(run, translator, test_set, path)
@@ -179,7 +173,8 @@ def evaluate(
 
     if len(evaluated_runs) > 1:
         _print_comparisons(matrices)
-    logger.info(f"next: polyglot report {paths[0]}")
+    if output is None or output.suffix:
+        logger.info(f"next: polyglot report {paths[0]}")
 
 
 def _open_runs(paths: Sequence[Path], *, accept_changes: bool) -> list[Run]:
@@ -270,7 +265,6 @@ def _result_folder(
 def _load_translator(
     runs: Sequence[Run],
     ensemble: bool,
-    *,
     checkpoint: str,
     device: str | None,
     precision: str,

@@ -12,6 +12,7 @@ from polyglot.config.loading import check_settings
 from polyglot.config.schema import DataConfig
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import ConfigError, abbreviate, unknown_name
+from polyglot.core.language_codes import resolve_language
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.score_tables import METRIC_TITLES
 from polyglot.evaluation.protocol import Protocol
@@ -131,7 +132,7 @@ def _test_set(protocol: Protocol, text: str, run: Run) -> TestSet:
             raise ConfigError(f"--test {text}: data.{text} of {run.path} names no corpus")
         return _new_test_set(protocol, text, corpora)
     if "=" in text:
-        return _file_pair(protocol, text)
+        return _file_pair(protocol, text, run.config.languages)
     if "{language}" in text:
         path = os.path.abspath(text)
         corpora = _text_corpora({"path": path}, text)
@@ -145,8 +146,11 @@ def _test_set(protocol: Protocol, text: str, run: Run) -> TestSet:
     raise ConfigError(f"--test: {unknown_name('test set', text, known_names)}; {forms}")
 
 
-def _file_pair(protocol: Protocol, text: str) -> TestSet:
-    """Test set of two files; only their direction is translated."""
+def _file_pair(protocol: Protocol, text: str, languages: Sequence[str]) -> TestSet:
+    """Test set of two files; only their direction is translated.
+
+    languages: of the run; the text may spell them in another way.
+    """
     pair_name, _, listed_files = text.partition("=")
     files = [file.strip() for file in listed_files.split(",")]
     if len(files) != 2 or not all(files):
@@ -156,12 +160,15 @@ def _file_pair(protocol: Protocol, text: str) -> TestSet:
         )
     try:
         pair = LanguagePair.parse(pair_name)
+        name = _stem(files[0], pair.source)
+        source = resolve_language(pair.source, languages)
+        target = resolve_language(pair.target, languages)
     except ConfigError as error:
         raise ConfigError(f"--test: {error}") from None
+    pair = LanguagePair(source, target)
     paths = list(map(os.path.abspath, files))
-    corpora = _text_corpora({"pairs": {pair_name: paths}}, text)
-    only_pair = protocol.model_copy(update={"pairs": [pair_name], "copies": False})
-    name = _stem(files[0], pair.source)
+    corpora = _text_corpora({"pairs": {str(pair): paths}}, text)
+    only_pair = protocol.model_copy(update={"pairs": [str(pair)], "copies": False})
     return _new_test_set(only_pair, name, corpora)
 
 

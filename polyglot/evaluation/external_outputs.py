@@ -76,6 +76,7 @@ def output_matrix(path: Path, matrix: ScoreMatrix, measure: Measure) -> ScoreMat
         matrix,
         cells=cells_by_pair(direct_cells),
         pivots=cells_by_pair(pivot_cells),
+        checkpoint={"run": "output of another program"},
         hypotheses=hypotheses,
     )
 

@@ -249,7 +249,8 @@ class ScoreMatrix:
     @classmethod
     def load(cls, folder: str | Path) -> ScoreMatrix:
         """Read a saved matrix. Raises DataError if it is missing, damaged or of another version."""
-        path = Path(folder) / MATRIX_FILE
+        folder = Path(folder)
+        path = folder / MATRIX_FILE
         try:
             values = read_json(path)
             if not isinstance(values, dict) or "format" not in values:

@@ -109,6 +109,12 @@ def test_two_files_are_one_direction(fast, polyglot):
     assert (cell["pair"], cell["sentences"]) == ("de-en", 3)
 
 
+def test_two_files_may_name_the_languages_in_another_spelling(fast, polyglot):
+    evaluate(polyglot, "--test", "deu-eng_Latn=other/news.de,other/news.en")
+    [cell] = matrix("fast+news.de")["cells"]
+    assert (cell["pair"], cell["sentences"]) == ("de-en", 3)
+
+
 def test_a_file_for_each_language(fast, polyglot):
     evaluate(polyglot, "--test", "other/news.{language}")
     assert [cell["pair"] for cell in matrix("fast+news")["cells"]] == ["de-en", "de-fr"]
@@ -209,6 +215,7 @@ def test_an_output_beside_runs(evaluated, polyglot):
     result = compare(polyglot, "runs/mine", "perfect.fr", "--pair", "de-fr")
     assert result.status == 0, result.errors
     assert "100.0" in result.output
+    assert "perfect.fr: output of another program" in result.errors
     assert "paired bootstrap" in result.output
     assert "BLEU|nrefs:1" in " ".join(result.output.split())
     assert "de-en" not in result.output

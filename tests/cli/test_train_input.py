@@ -197,6 +197,10 @@ def test_weight_that_leaves_no_sentence_pair(dry_run, folder, polyglot):
         ),
         ("languages=[en, de, fr, xx]", "train.xx: no such file; there are files for en, de, fr"),
         ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
+        (
+            "data.train=[{type: text, pairs: {eng-deu: [train.en, train.de]}}]",
+            "the text files of eng-deu: nothing for any of en, de, fr; eng is en here; write en",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_the_text(override, message, folder, polyglot):

@@ -103,6 +103,7 @@ def test_signatures_include_those_of_pivot_translation() -> None:
 def test_a_loaded_matrix_is_equal_to_the_saved_one(settings: dict, tmp_path: Path) -> None:
     matrix(**settings).save(tmp_path / "default")
     assert ScoreMatrix.load(tmp_path / "default") == matrix(**settings)
+    assert ScoreMatrix.load(str(tmp_path / "default")) == matrix(**settings)
 
 
 def test_the_folder_has_every_view(tmp_path: Path) -> None:

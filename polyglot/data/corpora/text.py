@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator, model_validator
 
 from polyglot.core.errors import DataError, abbreviate, collect_errors, pluralize
+from polyglot.core.language_codes import resolve_language
 from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
@@ -212,11 +213,7 @@ class TextCorpus(Corpus):
 
     def problems(self) -> list[str]:
         if self.has_no_file:
-            nothing_found = (
-                f"{self.name}: nothing for any of {abbreviate(self.languages)}; "
-                f"looked in {self.folder.resolve()}{fetch_hint(self.folder)}"
-            )
-            return self._unmatched or [nothing_found]
+            return self._unmatched or [self._nothing_found()]
 
         paths: dict[Path, None] = {}  # in order, each file once
         for files in self._language_files.values():
@@ -227,6 +224,15 @@ class TextCorpus(Corpus):
             if problem:
                 problems.append(problem)
         return problems
+
+    def _nothing_found(self) -> str:
+        """Message of a corpus without a file for any language."""
+        message = f"{self.name}: nothing for any of {abbreviate(self.languages)}; "
+        for language in self.ignored_languages():
+            name = resolve_language(language, self.languages)
+            if name in self.languages:
+                return message + f"{language} is {name} here; write {name}"
+        return message + f"looked in {self.folder.resolve()}{fetch_hint(self.folder)}"
 
     def missing_languages(self) -> dict[str, str]:
         if not self._language_files:
