@@ -110,6 +110,7 @@ class Translator(SentenceEncoder):
             sharing=run.config.sharing,
         )
         load_average(chosen, model.component_tensors())
+        model = model.to(device).eval()
         set_precision(model, chosen_precision)
 
         description = {
@@ -121,7 +122,7 @@ class Translator(SentenceEncoder):
         if chosen_precision != "float32":
             description["precision"] = chosen_precision
         translator = cls(
-            model.to(device).eval(),
+            model,
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,

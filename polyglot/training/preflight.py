@@ -83,11 +83,13 @@ def preflight_problems(config: Config) -> list[Problem]:
             missing[message] = language
     text_problems = _text_problems(train, _held_out_corpora(config), languages)
     for problem in as_problems(text_problems):
+        # A problem is shown only if its `related` keys have no other problem.
+        problem = replace(problem, related=(("data", "folder"),))
         if problem.message in missing:
-            # The language may be in a training corpus that has a problem of its own. A problem is
-            # shown only if its `related` keys have no other problem.
+            # The language may be in a training corpus that has a problem of its own.
             language = missing[problem.message]
-            problem = replace(problem, related=(("data", "train"),), languages=(language,))
+            related = (("data", "folder"), ("data", "train"))
+            problem = replace(problem, related=related, languages=(language,))
         problems.append(problem)
     return problems
 

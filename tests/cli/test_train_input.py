@@ -61,6 +61,11 @@ TRAIN = ("train", "mine.yaml", "run=other")
             ],
         ),
         (
+            # The texts of a folder that is none are not missing, too.
+            ["data.folder=010", "batching.size=big"],
+            ["2 problems", "data.folder: found 10; expected text", "batching.size: found 'big'"],
+        ),
+        (
             ["model.encoder=lsmt", "training.steps=0", "seeed=3", "batching.size=big"],
             [
                 "4 problems",
