@@ -1,7 +1,7 @@
 # make quickstart   train the embedded example and draw its translation matrix
 # make test         the tests
 # make test-slow    the tests with the mark `slow`, which `make test` leaves out
-# make torture      kills, damage, full disks, races, hostile input: one table after about an hour;
+# make torture      kills, damage, full disks, races, hostile input: one table after half an hour;
 #                   make torture-short: a quarter of the trials
 # make gpu          compare a GPU with the CPU, measure speed and memory: runs/gpu/gpu.md in ten minutes;
 #                   GPU="--device cpu --quick" tries it without one, GPU="--data … --peer …" adds peers
