@@ -59,7 +59,12 @@ def export_ctranslate2(
     if folder.exists():
         raise ConfigError(f"{folder}: exists; choose another folder with --to")
 
-    translator = Translator.load(run, checkpoint=checkpoint, pairs=[pair], device="cpu")
+    translator = Translator.load(
+        run,
+        checkpoint=checkpoint,
+        pairs=[pair],
+        device="cpu",
+    )
     [source] = translator.sources
     [target] = translator.targets
     pair = LanguagePair(source, target)  # as the run spells the languages
@@ -71,19 +76,46 @@ def export_ctranslate2(
     _fill_encoder(spec.encoder, model, pair.source)
     _fill_decoder(spec.decoder, model, pair)
 
+    _register_vocabularies(spec, translator, pair)
+    spec.config.layer_norm_epsilon = EPSILON
+    spec.validate()
+    _write_model(spec, translator, pair, folder, readme=_readme(run, pair))
+
+
+def _register_vocabularies(
+    spec: Any,
+    translator: Translator,
+    pair: LanguagePair,
+) -> None:
     source_pieces = _pieces(translator, pair.source)
     target_pieces = _pieces(translator, pair.target)
     spec.register_source_vocabulary(source_pieces)
     spec.register_target_vocabulary(target_pieces)
-    spec.config.bos_token = target_pieces[BOS]
-    spec.config.eos_token = target_pieces[EOS]
-    spec.config.unk_token = target_pieces[UNK]
-    spec.config.decoder_start_token = target_pieces[BOS]
-    spec.config.layer_norm_epsilon = EPSILON
-    spec.validate()
+    config = spec.config
+    config.bos_token = target_pieces[BOS]
+    config.eos_token = target_pieces[EOS]
+    config.unk_token = target_pieces[UNK]
+    config.decoder_start_token = target_pieces[BOS]
 
-    steps = [step.type for step in run.config.text.for_language(pair.source)]
-    readme = README.format(pair=pair, steps=", ".join(steps) or "none")
+
+def _readme(run: Run, pair: LanguagePair) -> str:
+    """Text that says how to translate with the exported model."""
+    steps = []
+    for step in run.config.text.for_language(pair.source):
+        steps.append(step.type)
+    names = ", ".join(steps)
+    return README.format(pair=pair, steps=names or "none")
+
+
+def _write_model(
+    spec: Any,
+    translator: Translator,
+    pair: LanguagePair,
+    folder: Path,
+    *,
+    readme: str,
+) -> None:
+    """Write a new folder, complete or not at all."""
     temporary = temporary_path(folder.parent)
     try:
         temporary.mkdir(parents=True)
@@ -137,15 +169,18 @@ def _unsupported_bridge(
 
 
 def _layer_settings(layer: SelfAttentionLayer) -> tuple[Any, ...]:
-    return (
-        layer.attention.heads,
-        layer.attention.output.out_features,
-        layer.feed_forward.activation,
-        layer.around_attention.before,
-    )
+    attention = layer.attention
+    size = attention.output.out_features
+    activation = layer.feed_forward.activation
+    is_prenorm = layer.around_attention.before
+    return attention.heads, size, activation, is_prenorm
 
 
-def _empty_spec(specs: Any, model: TranslationModel, pair: LanguagePair) -> Any:
+def _empty_spec(
+    specs: Any,
+    model: TranslationModel,
+    pair: LanguagePair,
+) -> Any:
     """Return CTranslate2's description of the model, without numbers."""
     encoder = model.encoders[pair.source].body
     decoder = model.decoders[pair.target].body
@@ -182,7 +217,11 @@ def _encoder_layers(model: TranslationModel, language: str) -> list[SelfAttentio
     return layers
 
 
-def _fill_encoder(spec: Any, model: TranslationModel, language: str) -> None:
+def _fill_encoder(
+    spec: Any,
+    model: TranslationModel,
+    language: str,
+) -> None:
     encoder = model.encoders[language]
     spec.scale_embeddings = False
     spec.embeddings[0].weight = _embedding_weights(encoder.embedding, encoder.body.inputs)
@@ -194,7 +233,11 @@ def _fill_encoder(spec: Any, model: TranslationModel, language: str) -> None:
         _fill_feed_forward(layer_spec.ffn, layer)
 
 
-def _fill_decoder(spec: Any, model: TranslationModel, pair: LanguagePair) -> None:
+def _fill_decoder(
+    spec: Any,
+    model: TranslationModel,
+    pair: LanguagePair,
+) -> None:
     decoder = model.decoders[pair.target]
     projection = model.encoders[pair.source].projection
     spec.scale_embeddings = False
@@ -210,13 +253,20 @@ def _fill_decoder(spec: Any, model: TranslationModel, pair: LanguagePair) -> Non
         _fill_feed_forward(layer_spec.ffn, layer)
 
 
-def _fill_self_attention(spec: Any, layer: SelfAttentionLayer | CrossAttentionLayer) -> None:
+def _fill_self_attention(
+    spec: Any,
+    layer: SelfAttentionLayer | CrossAttentionLayer,
+) -> None:
     _fill_norm(spec.layer_norm, layer.around_attention.norm)
-    _fill_linear(spec.linear[0], layer.attention.inputs.weight, layer.attention.inputs.bias)
-    _fill_linear(spec.linear[1], layer.attention.output.weight, layer.attention.output.bias)
+    _fill_layer(spec.linear[0], layer.attention.inputs)
+    _fill_layer(spec.linear[1], layer.attention.output)
 
 
-def _fill_cross_attention(spec: Any, layer: CrossAttentionLayer, projection: nn.Module) -> None:
+def _fill_cross_attention(
+    spec: Any,
+    layer: CrossAttentionLayer,
+    projection: nn.Module,
+) -> None:
     """projection: of the encoder's states; it becomes a part of keys and values."""
     cross = layer.cross
     weight = cross.memory.weight
@@ -225,12 +275,15 @@ def _fill_cross_attention(spec: Any, layer: CrossAttentionLayer, projection: nn.
         bias = bias + weight @ projection.bias
         weight = weight @ projection.weight
     _fill_norm(spec.layer_norm, layer.around_cross.norm)
-    _fill_linear(spec.linear[0], cross.queries.weight, cross.queries.bias)
+    _fill_layer(spec.linear[0], cross.queries)
     _fill_linear(spec.linear[1], weight, bias)
-    _fill_linear(spec.linear[2], cross.output.weight, cross.output.bias)
+    _fill_layer(spec.linear[2], cross.output)
 
 
-def _fill_feed_forward(spec: Any, layer: SelfAttentionLayer | CrossAttentionLayer) -> None:
+def _fill_feed_forward(
+    spec: Any,
+    layer: SelfAttentionLayer | CrossAttentionLayer,
+) -> None:
     _fill_norm(spec.layer_norm, layer.around_feed_forward.norm)
     network = layer.feed_forward
     if network.gated:
@@ -239,11 +292,19 @@ def _fill_feed_forward(spec: Any, layer: SelfAttentionLayer | CrossAttentionLaye
         _fill_linear(spec.linear_0, gate_weight, gate_bias)
         _fill_linear(spec.linear_0_noact, weight, bias)
     else:
-        _fill_linear(spec.linear_0, network.hidden.weight, network.hidden.bias)
-    _fill_linear(spec.linear_1, network.output.weight, network.output.bias)
+        _fill_layer(spec.linear_0, network.hidden)
+    _fill_layer(spec.linear_1, network.output)
 
 
-def _fill_linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
+def _fill_layer(spec: Any, layer: nn.Linear) -> None:
+    _fill_linear(spec, layer.weight, layer.bias)
+
+
+def _fill_linear(
+    spec: Any,
+    weight: Tensor,
+    bias: Tensor,
+) -> None:
     spec.weight = _numbers(weight)
     spec.bias = _numbers(bias)
 
@@ -278,7 +339,11 @@ def _pieces(translator: Translator, language: str) -> list[str]:
     return list(vocabulary.pieces(range(len(vocabulary))))
 
 
-def _save_vocabularies(translator: Translator, pair: LanguagePair, folder: Path) -> None:
+def _save_vocabularies(
+    translator: Translator,
+    pair: LanguagePair,
+    folder: Path,
+) -> None:
     """Write the SentencePiece models as `source.model` and `target.model`."""
     for name, language in (("source", pair.source), ("target", pair.target)):
         vocabulary = translator.vocabularies[language]

@@ -33,7 +33,11 @@ class StackedMuon(torch.optim.Muon):
                 continue
             self._step_weights(weights, group)
 
-    def _step_weights(self, weights: Sequence[nn.Parameter], group: dict) -> None:
+    def _step_weights(
+        self,
+        weights: Sequence[nn.Parameter],
+        group: dict,
+    ) -> None:
         learning_rate = group["lr"]
         updates = self._momentum_updates(weights, group["momentum"])
         if group["weight_decay"]:
@@ -47,7 +51,11 @@ class StackedMuon(torch.optim.Muon):
                 scale = 0.2 * math.sqrt(max(weight.shape))
                 weight.add_(direction, alpha=-learning_rate * scale)
 
-    def _momentum_updates(self, weights: Sequence[nn.Parameter], momentum: float) -> list[Tensor]:
+    def _momentum_updates(
+        self,
+        weights: Sequence[nn.Parameter],
+        momentum: float,
+    ) -> list[Tensor]:
         """Add the gradients to the running means, and return Nesterov's updates."""
         gradients = [weight.grad for weight in weights]
         means = []

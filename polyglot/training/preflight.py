@@ -26,6 +26,9 @@ from polyglot.training.warm_start import open_initial_runs
 
 logger = logging.getLogger("polyglot")
 
+DATA_FOLDER = ("data", "folder")
+TRAINING_TEXT = ("data", "train")
+
 
 def check_and_open_corpora(
     config: Config,
@@ -84,12 +87,15 @@ def preflight_problems(config: Config) -> list[Problem]:
     text_problems = _text_problems(train, _held_out_corpora(config), languages)
     for problem in as_problems(text_problems):
         # A problem is shown only if its `related` keys have no other problem.
-        problem = replace(problem, related=(("data", "folder"),))
+        problem = replace(problem, related=(DATA_FOLDER,))
         if problem.message in missing:
             # The language may be in a training corpus that has a problem of its own.
             language = missing[problem.message]
-            related = (("data", "folder"), ("data", "train"))
-            problem = replace(problem, related=related, languages=(language,))
+            problem = replace(
+                problem,
+                related=(DATA_FOLDER, TRAINING_TEXT),
+                languages=(language,),
+            )
         problems.append(problem)
     return problems
 
