@@ -18,8 +18,8 @@ from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.tasks.transfers import to_device, to_host
 
 FEW_WORDS = 1000
-"""Up to this number of words, a selection is always used: few words can also improve the translation
-(Weng et al. 2017, section 4.4)."""
+"""Up to this number of words, a selection is always used: few words can also improve the
+translation (Weng et al. 2017, section 4.4)."""
 
 
 def selection_saves_time(count: int, vocabulary_size: int) -> bool:

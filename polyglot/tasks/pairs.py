@@ -78,7 +78,9 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
         if len(problems) == MOST_PROBLEMS:
             break
         if "-" not in pattern:
-            message = f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
+            message = (
+                f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
+            )
             problems.append(Problem((), message))
             continue
         try:
