@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mutation.operators import Mutant
+from tests.mutation.operators import Mutant, make_mutant
 
 NAMED: list[tuple[str, str, str]] = [
     (  # the query cancels in the softmax of `mlp`
@@ -84,7 +84,7 @@ NAMED: list[tuple[str, str, str]] = [
         "            vectors = normalized(vectors) if normalize else vectors",
     ),
     (  # a fractional weight is truncated
-        "polyglot/data/dataset.py",
+        "polyglot/data/corpus_weights.py",
         "round(rest * len(rows))",
         "int(rest * len(rows))",
     ),
@@ -98,6 +98,5 @@ def find_named(root: Path, path: str, original: str, replacement: str) -> Mutant
         count = source.count(original)
         raise ValueError(f"{path}: {original!r} occurs {count} times; it has to occur once")
     start = len(source[: source.index(original)].encode())
-    line = source[: source.index(original)].count("\n") + 1
     end = start + len(original.encode())
-    return Mutant(path, line, "named", start, end, " ".join(original.split()), replacement)
+    return make_mutant(path, "named", source.encode(), start, end, replacement)

@@ -51,13 +51,19 @@ class Mutant:
     function: str
     start: int
     end: int
-    original: str
     replacement: str
+    before: str
+    """Whole lines that are changed, without indentation."""
+    after: str
+    """These lines with the change."""
 
     @property
     def key(self) -> str:
-        """Name that does not depend on line numbers, for the list of equivalent mutants."""
-        return f"{self.path}::{self.function}: {self.original} -> {self.replacement}"
+        """Name that does not depend on line numbers, for the list of equivalent mutants.
+
+        It has whole lines, because a function can contain a number or True several times.
+        """
+        return f"{self.path}::{self.function}: {self.before} -> {self.after}"
 
     def apply(self, root: Path) -> None:
         """Write the mutated source below `root`."""
@@ -65,6 +71,25 @@ class Mutant:
         source = path.read_bytes()
         mutated = source[: self.start] + self.replacement.encode() + source[self.end :]
         path.write_bytes(mutated)
+
+
+def make_mutant(
+    path: str,
+    function: str,
+    source: bytes,
+    start: int,
+    end: int,
+    replacement: str,
+) -> Mutant:
+    """Mutant of a file that replaces the bytes of its source from `start` to `end`."""
+    line = source.count(b"\n", 0, start) + 1
+    line_start = source.rfind(b"\n", 0, start) + 1
+    line_end = source.find(b"\n", end)
+    before = source[line_start:line_end]
+    after = source[line_start:start] + replacement.encode() + source[end:line_end]
+    before_text = " ".join(before.decode().split())
+    after_text = " ".join(after.decode().split())
+    return Mutant(path, line, function, start, end, replacement, before_text, after_text)
 
 
 def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
@@ -168,7 +193,7 @@ class _Finder(ast.NodeVisitor):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name in CALLS and self.functions:
             end = self._offset(node.func.end_lineno, node.func.end_col_offset)
-            self._add(node.lineno, end - len(name.encode()), end, CALLS[name])
+            self._add(end - len(name.encode()), end, CALLS[name])
         self.generic_visit(node)
 
     def _offset(self, line: int, column: int) -> int:
@@ -177,7 +202,7 @@ class _Finder(ast.NodeVisitor):
     def _replace(self, node: ast.AST, replacement: str) -> None:
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(node.end_lineno, node.end_col_offset)
-        self._add(node.lineno, start, end, replacement)
+        self._add(start, end, replacement)
 
     def _replace_between(self, left: ast.expr, right: ast.expr, operator: str) -> None:
         """Replace the operator between two operands, and keep the parentheses around them."""
@@ -187,11 +212,11 @@ class _Finder(ast.NodeVisitor):
         stripped = between.strip(" \n()")
         if stripped and "#" not in between:
             place = start + len(between[: between.index(stripped)].encode())
-            self._add(left.end_lineno, place, place + len(stripped.encode()), operator)
+            self._add(place, place + len(stripped.encode()), operator)
 
-    def _add(self, line: int, start: int, end: int, replacement: str) -> None:
+    def _add(self, start: int, end: int, replacement: str) -> None:
         if not self.functions:
             return
-        original = " ".join(self.source[start:end].decode().split())
         function = ".".join(self.functions)
-        self.mutants.append(Mutant(self.path, line, function, start, end, original, replacement))
+        mutant = make_mutant(self.path, function, self.source, start, end, replacement)
+        self.mutants.append(mutant)
