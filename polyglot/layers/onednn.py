@@ -91,8 +91,13 @@ def multiply_int8(inputs: Tensor, weights: Int8Weights) -> Tensor:
     """Round inputs (N, I) to integers, and multiply. Inputs within ±127 -> (N, O) in float32."""
     # By way of int16: PyTorch converts floats to uint8 one by one.
     shifted = inputs.add(INT8_ZERO + 0.5).to(torch.int16).to(torch.uint8)
+    return multiply_unsigned(shifted, weights)
+
+
+def multiply_unsigned(inputs: Tensor, weights: Int8Weights) -> Tensor:
+    """Multiply inputs (N, I), integers 1 … 255 for -127 … 127 -> (N, O) in float32."""
     return torch.ops.onednn.qlinear_pointwise(
-        shifted,
+        inputs,
         1.0,  # scale of the inputs
         INT8_ZERO,
         weights.packed,
