@@ -10,6 +10,8 @@ from pathlib import Path
 import datasets
 import pytest
 
+from polyglot.cli.check import _summarize_states
+from polyglot.core.file_checks import FileCheck
 from tests.cli.small_run import LAST_CHECKPOINT, file_hashes, flip_last_bit, one_line
 
 RUN = Path("runs/mine")
@@ -146,6 +148,23 @@ def test_files_of_the_cache(folder, polyglot, monkeypatch):
     assert polyglot("check", "cache/polyglot/one.arrow").status == 0
     path.write_bytes(path.read_bytes()[:-5])
     assert "it was cut off" in polyglot("check", path).output
+
+
+@pytest.mark.parametrize(
+    ("states", "text", "is_red"),
+    [
+        (["intact", "intact"], "intact", False),
+        (["missing"], "missing", True),
+        (["left over"], "left over", False),
+        (["intact", "damaged", "intact"], "2 intact, 1 damaged", True),
+        (["no checksum", "intact"], "1 no checksum, 1 intact", False),
+    ],
+)
+def test_parts_with_a_problem_are_red(states, text, is_red):
+    results = [FileCheck(RUN / str(number), state) for number, state in enumerate(states)]
+    summary = _summarize_states(results)
+    assert summary.plain == text
+    assert ("red" in str(summary.style)) == is_red
 
 
 def test_wrong_use(folder, polyglot):

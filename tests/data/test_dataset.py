@@ -15,6 +15,7 @@ from polyglot.data.filters import FilterConfig
 from polyglot.tasks.batch import BOS, EOS
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import STEPS, Normaliser
+from polyglot.text.symbols import Symbolizer, SymbolsConfig
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
 WORDS = {
@@ -100,6 +101,41 @@ def test_a_batch_holds_the_pieces_of_its_texts(
     assert batch.source_mask.sum(1).tolist() == dataset.source_lengths[indices].tolist()
     assert (batch.target_mask.sum(1) - 1).tolist() == dataset.target_lengths[indices].tolist()
     assert dataset.source_lengths.shape == dataset.target_lengths.shape == (len(dataset),) == (200,)
+
+
+def test_each_side_has_the_pieces_of_its_text_with_symbols(tmp_path):
+    """Also if both languages share a vocabulary, so that only the text differs between sides."""
+    lines = {
+        "de": ["der Hund wiegt 137 Kilo", "1.234,5 Meter", "zwei und 3", "kein Symbol"],
+        "en": ["137 kilos is the dog", "it is 1,234.5 metres", "2 and 3", "no symbol"],
+    }
+    symbolized = {
+        "de": ["der Hund wiegt ⟨number1⟩ Kilo", "⟨number1⟩ Meter", "zwei und ⟨number1⟩"],
+        "en": ["⟨number1⟩ kilos is the dog", "it is ⟨number1⟩ metres", "2 and ⟨number1⟩"],
+    }
+    for language, language_lines in lines.items():
+        path = tmp_path / f"a.{language}"
+        path.write_text("\n".join(language_lines) + "\n", encoding="utf8")
+    config = VocabularyConfig(type="char", size=100)
+    text = [*lines["de"], *lines["en"], "⟨⟩", ascii_letters]
+    vocabulary = Vocabulary.train(text, config, language="de", seed=1)
+    corpora = Corpora(
+        [CORPORA.configure("text", path="a.{language}")], folder=tmp_path, languages=("de", "en")
+    )
+    symbolizer = Symbolizer(SymbolsConfig())
+    normalisers = {language: Normaliser([], language, symbols=symbolizer) for language in lines}
+    dataset = TaskDataset(
+        Task(LanguagePair("de", "en")),
+        corpora,
+        dict.fromkeys(lines, vocabulary),
+        normalisers,
+        filters=None,
+        seed=1,
+    )
+    sources, targets = dataset.pieces(range(4))
+    for pieces, language in ((sources, "de"), (targets, "en")):
+        texts = [*symbolized[language], lines[language][3]]
+        assert [list(row) for row in pieces] == vocabulary.encode(texts)
 
 
 def test_several_corpora_stand_one_after_the_other(folder, vocabularies):

@@ -55,6 +55,17 @@ def test_each_process_has_the_variables_of_its_rank(tmp_path, monkeypatch):
     assert not os.path.exists(os.path.dirname(store)), "the store is removed at the end"
 
 
+@pytest.mark.parametrize(
+    ("cores", "processes", "threads"), [(12, 3, "4"), (7, 2, "3"), (2, 2, "1"), (2, 3, "1")]
+)
+def test_processes_divide_the_cores_and_have_at_least_one_thread(
+    cores, processes, threads, monkeypatch
+):
+    monkeypatch.setattr(launch_module.os, "sched_getaffinity", lambda _: range(cores))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert launch_module._common_environment(processes)["OMP_NUM_THREADS"] == threads
+
+
 def test_only_the_user_can_enter_the_folder_of_the_store():
     with launch_module._private_store() as store:
         assert os.stat(os.path.dirname(store)).st_mode & 0o077 == 0
