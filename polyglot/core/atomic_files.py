@@ -17,6 +17,9 @@ from typing import BinaryIO
 
 from polyglot.core.errors import CheckpointError
 
+NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+"""Reasons of `os.open` for a symbolic link, a FIFO that nobody reads, and a folder."""
+
 TEMPORARY_SUFFIX = ".writing"
 """End of the names of temporary files and folders; a killed process may leave some."""
 
@@ -70,11 +73,23 @@ def open_without_links(path: Path, flags: int) -> BinaryIO:
     flags: of `os.open`. Raises OSError, also for a symbolic link, and for a FIFO or a device, which
     may block a writer for ever.
     """
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    not_regular = OSError(errno.EINVAL, "it is not a regular file", str(path))
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in NOT_REGULAR:
+            raise not_regular from None
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise not_regular
     return os.fdopen(descriptor, "wb")
+
+
+def check_appendable(path: Path) -> None:
+    """Raise OSError if `append` would refuse the file. A missing file is accepted, not created."""
+    with contextlib.suppress(FileNotFoundError):
+        open_without_links(path, os.O_WRONLY | os.O_APPEND).close()
 
 
 def sync_folder(path: Path) -> None:

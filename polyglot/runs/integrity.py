@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from polyglot.runs.vocabulary_files import (
 )
 from polyglot.text.word_list import load_vocabulary
 
+FOLDERS = ("checkpoints", "vocabulary", "shortlists", "evaluation", "analysis")
 COPY = "put it back from a copy of the run"
 ORIGIN_ADVICE = "put config.yaml and vocabulary/ back as they were for this checkpoint"
 
@@ -53,6 +55,7 @@ def check_run(path: Path) -> list[FileCheck]:
         results = [_damaged_config(path, str(error))]
     else:
         results = list(_check_config(run))
+    results += _check_folders(path)
     results += _check_start(run)
     results += _check_vocabularies(path, run)
     results += _check_shortlists(path)
@@ -112,6 +115,14 @@ def _check_start(run: Run | None) -> Iterator[FileCheck]:
         yield FileCheck(run.start_file, DAMAGED, "it names no folder", advice)
     else:
         yield FileCheck(run.start_file, INTACT)
+
+
+def _check_folders(path: Path) -> Iterator[FileCheck]:
+    """Check that nothing else is in the place of a folder of the run."""
+    for name in FOLDERS:
+        folder = path / name
+        if os.path.lexists(folder) and not folder.is_dir():
+            yield FileCheck(folder, DAMAGED, "it is not a folder", f"{COPY}, or remove it")
 
 
 # Vocabularies and shortlists ----------------------------------------------------------------------

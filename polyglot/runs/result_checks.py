@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from polyglot.core.atomic_files import check_appendable
 from polyglot.core.errors import CheckpointError, abbreviate, pluralize
 from polyglot.core.file_checks import (
     DAMAGED,
@@ -29,7 +30,15 @@ LONGEST_LOG_LINE = 1 << 24
 
 def check_log(path: Path) -> Iterator[FileCheck]:
     """Check that every line is a JSON object; lines have no checksum."""
-    if not path.is_file():
+    try:
+        check_appendable(path)
+    except PermissionError:
+        pass  # a run that only others may continue is not damaged
+    except OSError as error:
+        advice = "remove it; training begins a new log"
+        yield FileCheck(path, DAMAGED, str(error.strerror), advice)
+        return
+    if not path.exists():
         return
     unreadable = []
     number = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -455,6 +456,8 @@ def _remove(path: Path) -> None:
 
 def _missing_reason(path: Path) -> str:
     """Describe what is at the place of a run directory, and suggest an existing run."""
+    if os.path.lexists(path / "config.yaml"):
+        return "its config.yaml is not a regular file; put it back from a copy of the run"
     if path.is_file():
         reason = "it is a file"
     elif path.is_dir():

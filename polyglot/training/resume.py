@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from polyglot.config.schema import Config
+from polyglot.core.atomic_files import check_appendable
 from polyglot.core.errors import CheckpointError, abbreviate
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
@@ -28,6 +30,25 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
         checkpoint.component(component)
     checkpoint.training_tensors()
     return checkpoint
+
+
+def check_places(run: Run) -> None:
+    """Check that training can write its log and its checkpoints, before anything is changed.
+
+    Raises CheckpointError if something else is in their place, such as a FIFO.
+    """
+    if os.path.lexists(run.checkpoints) and not run.checkpoints.is_dir():
+        raise CheckpointError(
+            f"{run.checkpoints}: it is not a folder; put the folder of the checkpoints back, "
+            "or remove this, and training begins again"
+        )
+    try:
+        check_appendable(run.log)
+    except OSError as error:
+        raise CheckpointError(
+            f"{run.log}: the log cannot be written: {error.strerror}; "
+            "remove it, and training begins a new log"
+        ) from None
 
 
 def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from polyglot.core.errors import PolyglotError
+from polyglot.core.file_checks import DAMAGED
 from polyglot.core.stored_json import CHECKSUM_KEY, json_checksum
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluation.score_matrix import ScoreMatrix
@@ -226,6 +228,57 @@ def test_named_pipe_in_place_of_a_file_blocks_nothing(name, run_copy, intact):
     for stage, result in results.items():
         if not isinstance(result, PolyglotError) and stage != "reported":
             assert result == intact[stage], stage
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+WRONG_KIND = {
+    "log.jsonl": r"log\.jsonl: the log cannot be written: it is not a regular file",
+    "checkpoints": r"checkpoints: it is not a folder",
+    "config.yaml": r"config\.yaml",
+}
+REPLACEMENTS = {
+    "FIFO": os.mkfifo,
+    "folder": os.mkdir,
+    "link to nothing": lambda path: path.symlink_to("missing"),
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "link to a file": lambda path: path.symlink_to("settings.json"),
+}
+
+
+@pytest.mark.parametrize("replace", REPLACEMENTS.values(), ids=REPLACEMENTS)
+@pytest.mark.parametrize("name", ["log.jsonl", "checkpoints", "config.yaml"])
+def test_wrong_kind_of_file_is_found_before_training_changes_anything(
+    name, replace, evaluated, polyglot
+):
+    run = evaluated / "runs/mine"
+    place = run / name
+    remove(place)
+    replace(place)
+    if name == "checkpoints" and place.is_dir():
+        return  # a run that has not begun
+    stored = {path: path.read_bytes() for path in stored_files(run) if path != place}
+
+    states = {check.path: check.state for check in check_run(run)}
+    assert states[place] == DAMAGED
+    for options in ([], ["--dry-run"]):
+        errors = polyglot.refuses("train", run, "--resume", "training.steps=9", *options)
+        assert re.search(WRONG_KIND[name], errors)
+    assert {path: path.read_bytes() for path in stored_files(run) if path != place} == stored
+
+
+@pytest.mark.parametrize("name", ["evaluation", "shortlists", "analysis"])
+def test_check_finds_what_is_in_the_place_of_a_folder(name, evaluated):
+    run = evaluated / "runs/mine"
+    remove(run / name)
+    os.mkfifo(run / name)
+    states = {check.path: check.state for check in check_run(run)}
+    assert states[run / name] == DAMAGED
 
 
 def retype(values: Any, draw: Callable[[int], int]) -> Any:
