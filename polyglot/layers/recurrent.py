@@ -71,36 +71,77 @@ class BidirectionalLayer(nn.Module):
     length, so both directions are plain fused calls, and padding comes after the last real token.
     """
 
-    def __init__(self, kind: str, *, input_size: int, size: int) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        input_size: int,
+        size: int,
+        reset_after: bool = True,
+    ) -> None:
         super().__init__()
         assert size % 2 == 0, size
+        self.reset_after = reset_after
         self.forwards = RECURRENCES[kind](input_size, size // 2, batch_first=True)
         self.backwards = RECURRENCES[kind](input_size, size // 2, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
-        left = run_layer(self.forwards, inputs)
-        right = run_layer(self.backwards, flip_sentences(inputs, mask))
+        reversed_inputs = flip_sentences(inputs, mask)
+        left = run_layer(self.forwards, inputs, reset_after=self.reset_after)
+        right = run_layer(self.backwards, reversed_inputs, reset_after=self.reset_after)
         return torch.cat([left, flip_sentences(right, mask)], dim=-1) * mask.unsqueeze(-1)
 
 
 class UnidirectionalLayer(nn.Module):
     """Layer from left to right."""
 
-    def __init__(self, kind: str, *, input_size: int, size: int) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        input_size: int,
+        size: int,
+        reset_after: bool = True,
+    ) -> None:
         super().__init__()
+        self.reset_after = reset_after
         self.forwards = RECURRENCES[kind](input_size, size, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
-        return run_layer(self.forwards, inputs) * mask.unsqueeze(-1)
+        outputs = run_layer(self.forwards, inputs, reset_after=self.reset_after)
+        return outputs * mask.unsqueeze(-1)
 
 
-def run_layer(recurrence: nn.LSTM | nn.GRU, inputs: Tensor) -> Tensor:
-    """Outputs of a layer whose first state is zero: inputs (B, S, E) -> (B, S, D)."""
+def run_layer(
+    recurrence: nn.LSTM | nn.GRU,
+    inputs: Tensor,
+    *,
+    reset_after: bool = True,
+) -> Tensor:
+    """Outputs of a layer whose first state is zero: inputs (B, S, E) -> (B, S, D).
+
+    reset_after: see `RecurrentSteps`; PyTorch has no fused call for False.
+    """
+    if not reset_after:
+        return _run_steps(recurrence, inputs)
     with _supported_precision(inputs) as supported:
         outputs, _ = recurrence(supported)
     return outputs
+
+
+def _run_steps(recurrence: nn.GRU, inputs: Tensor) -> Tensor:
+    """Outputs of a GRU layer with `reset_after: false`, one position at a time."""
+    steps = RecurrentSteps(recurrence, word_size=inputs.shape[-1], reset_after=False)
+    projected = steps.project_words(inputs)
+    no_others = inputs[:, 0, :0]
+    state = steps.start(inputs.new_zeros(len(inputs), recurrence.hidden_size))
+    outputs = []
+    for position in range(inputs.shape[1]):
+        output, state = steps(projected[:, position], no_others, state)
+        outputs.append(output)
+    return torch.stack(outputs, dim=1)
 
 
 @contextmanager
@@ -187,13 +228,23 @@ class RecurrentSteps:
         *,
         word_size: int,
         precision: Precision = "float32",
+        reset_after: bool = True,
     ) -> None:
         """word_size: E, the first part of the input of the first layer; other inputs follow it.
 
         precision: of the products without gradients.
+        reset_after: the reset gate of a GRU comes after the product with the state, r ∘ (U s), as
+        in PyTorch; False computes U (r ∘ s) (Cho et al. 2014). An LSTM has no reset gate.
         """
         self.precision = precision
+        self.reset_after = reset_after
         self.is_lstm = isinstance(recurrence, nn.LSTM)
+        if self.is_lstm:
+            self._step = _lstm_step
+        elif reset_after:
+            self._step = _gru_step
+        else:
+            self._step = _gru_step_reset_before
         self.dropout = StepDropout(recurrence.dropout if recurrence.training else 0.0)
         first_weights, *other_weights = recurrence.all_weights
         input_weight, *other_parameters = first_weights
@@ -223,8 +274,15 @@ class RecurrentSteps:
             )
             return (gates,)
         input_gates = AccumulatedLinear(input_weight, bias=input_bias, precision=self.precision)
-        state_gates = AccumulatedLinear(state_weight, bias=state_bias, precision=self.precision)
-        return input_gates, state_gates
+        if self.reset_after:
+            state_gates = AccumulatedLinear(state_weight, bias=state_bias, precision=self.precision)
+            return input_gates, state_gates
+
+        gate_weight, new_weight = state_weight.tensor_split([2 * state_weight.shape[1]])
+        gate_bias, new_bias = state_bias.tensor_split([2 * state_weight.shape[1]])
+        state_gates = AccumulatedLinear(gate_weight, bias=gate_bias, precision=self.precision)
+        new_gate = AccumulatedLinear(new_weight, bias=new_bias, precision=self.precision)
+        return input_gates, state_gates, new_gate
 
     def start(self, initial: Tensor) -> LayerStates:
         """Repeat s₀ for every layer, as `repeat_initial_state` does. initial (N, D)"""
@@ -249,14 +307,13 @@ class RecurrentSteps:
         others: (N, I - E) other inputs of the first layer.
         Returns outputs (N, D) and the next state.
         """
-        step = _lstm_step if self.is_lstm else _gru_step
         inputs = others
         next_states = []
         for number, (weights, layer_state) in enumerate(zip(self.layers, state)):
             if number:
                 inputs = self.dropout(inputs)
                 projected = None
-            next_state = step(inputs, projected, *weights, *layer_state)
+            next_state = self._step(inputs, projected, *weights, *layer_state)
             next_states.append(next_state)
             inputs = next_state[0]
         return inputs, tuple(next_states)
@@ -282,4 +339,20 @@ def _gru_step(
     reset, update, new = input_gates(inputs, plus=projected).chunk(3, dim=1)
     reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
     new = tanh(new + (reset + reset_state).sigmoid() * new_state)
+    return (new + (update + update_state).sigmoid() * (hidden - new),)
+
+
+def _gru_step_reset_before(
+    inputs: Tensor,
+    projected: Tensor | None,
+    input_gates: AccumulatedLinear,
+    state_gates: AccumulatedLinear,
+    new_gate: AccumulatedLinear,
+    hidden: Tensor,
+) -> tuple[Tensor]:
+    """Step of a GRU whose reset gate comes before the product with the state."""
+    reset, update, new = input_gates(inputs, plus=projected).chunk(3, dim=1)
+    reset_state, update_state = state_gates(hidden).chunk(2, dim=1)
+    reset = (reset + reset_state).sigmoid()
+    new = tanh(new + new_gate(reset * hidden))
     return (new + (update + update_state).sigmoid() * (hidden - new),)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from polyglot.core.problems import Problem
+from polyglot.core.registry import UnusedSetting
 from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout
@@ -45,7 +47,8 @@ class RnnSearchDecoder(Decoder):
     `output: maxout`, the sum is twice as long, and t_j is the maximum of each pair of neighbours.
     Bahdanau et al. compute it from s_{j-1} instead of s_j.
 
-    The GRU is that of PyTorch and dl4mt, with r ∘ (U s) instead of U (r ∘ s) (Cho et al. 2014).
+    With `reset_after: true`, the GRU is that of PyTorch and dl4mt, r ∘ (U s); otherwise that of
+    Cho et al. 2014, whom Weng et al. cite, U (r ∘ s).
     """
 
     class Config(Decoder.Config):
@@ -53,6 +56,9 @@ class RnnSearchDecoder(Decoder):
         """Size of s_j."""
         kind: Literal["gru", "lstm"] = "gru"
         """Type of recurrence."""
+        reset_after: bool = True
+        """The reset gate of a GRU comes after the product with the state, r ∘ (U s), as in PyTorch
+        and dl4mt. false: before it, U (r ∘ s), as in Cho et al. 2014."""
         form: Literal["paper", "conditional"] = "paper"
         """Attention before one recurrence, or between two."""
         output: Literal["tanh", "maxout"] = "tanh"
@@ -71,6 +77,12 @@ class RnnSearchDecoder(Decoder):
         def output_states_size(self) -> int:
             return self.output_size or self.size
 
+        def settings_without_effect(self) -> Iterator[UnusedSetting]:
+            yield from super().settings_without_effect()
+            if self.kind == "lstm":
+                reason = "an LSTM has no reset gate; it needs kind: gru"
+                yield UnusedSetting(("reset_after",), ("kind",), reason)
+
         def validate_size(self, memory_size: int) -> Problem | None:
             return attention_size_problem(self.attention, self.size, memory_size)
 
@@ -81,6 +93,7 @@ class RnnSearchDecoder(Decoder):
         self.initial_state_size = size
         self.inner_size = size
         self.input_size = input_size
+        self.reset_after = config.reset_after
         self.is_maxout = config.output == "maxout"
 
         recurrence_type = RECURRENCES[config.kind]
@@ -148,6 +161,7 @@ class RnnSearchDecoder(Decoder):
             self.recurrence,
             word_size=self.input_size,
             precision=self.precision,
+            reset_after=self.reset_after,
         )
         context_recurrence = None
         if self.context_recurrence is not None:
@@ -155,6 +169,7 @@ class RnnSearchDecoder(Decoder):
                 self.context_recurrence,
                 word_size=0,
                 precision=self.precision,
+                reset_after=self.reset_after,
             )
         keys = self.attention.keys(memory.states)
         return RnnSearchState(

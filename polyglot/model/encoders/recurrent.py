@@ -39,7 +39,8 @@ class RecurrentEncoder(Encoder):
                 )
                 yield UnusedSetting(("dropout",), (), reason)
 
-    def __init__(self, config: Config, *, input_size: int) -> None:
+    def __init__(self, config: Config, *, input_size: int, reset_after: bool = True) -> None:
+        """reset_after: of a GRU, see `RecurrentSteps`."""
         super().__init__()
         self.size = config.size
         if config.bidirectional:
@@ -47,10 +48,15 @@ class RecurrentEncoder(Encoder):
         else:
             layer_type = UnidirectionalLayer
         input_sizes = [input_size] + [config.size] * (config.layers - 1)
-        self.layers = nn.ModuleList(
-            layer_type(self.kind, input_size=layer_input, size=config.size)
-            for layer_input in input_sizes
-        )
+        self.layers = nn.ModuleList()
+        for layer_input in input_sizes:
+            layer = layer_type(
+                self.kind,
+                input_size=layer_input,
+                size=config.size,
+                reset_after=reset_after,
+            )
+            self.layers.append(layer)
         self.dropout = Dropout(config.dropout)
         if config.states_dropout is None:
             states_rate = config.dropout
@@ -78,3 +84,11 @@ class GruEncoder(RecurrentEncoder):
     """Gated recurrent units (Cho et al. 2014), bidirectional and stacked."""
 
     kind = "gru"
+
+    class Config(RecurrentEncoder.Config):
+        reset_after: bool = True
+        """The reset gate comes after the product with the state, r ∘ (U s), as in PyTorch and
+        dl4mt. false: before it, U (r ∘ s), as in Cho et al. 2014; slower."""
+
+    def __init__(self, config: Config, *, input_size: int) -> None:
+        super().__init__(config, input_size=input_size, reset_after=config.reset_after)

@@ -28,14 +28,30 @@ def log_softmax(scores: ndarray) -> ndarray:
     return numpy.log(softmax(scores))
 
 
-def gru(parameters: dict[str, ndarray], name: str, inputs: ndarray, state: ndarray) -> ndarray:
-    """Gated recurrent unit: s' = (1 − z) ∘ n + z ∘ s with n = tanh(W x + r ∘ (U s))."""
+def gru(
+    parameters: dict[str, ndarray],
+    name: str,
+    inputs: ndarray,
+    state: ndarray,
+    *,
+    reset_after: bool = True,
+) -> ndarray:
+    """Gated recurrent unit: s' = (1 − z) ∘ n + z ∘ s.
+
+    n = tanh(W x + r ∘ (U s)), or tanh(W x + U (r ∘ s)) without `reset_after` (Cho et al. 2014).
+    """
     from_input = parameters[f"{name}.weight_ih_l0"] @ inputs + parameters[f"{name}.bias_ih_l0"]
     from_state = parameters[f"{name}.weight_hh_l0"] @ state + parameters[f"{name}.bias_hh_l0"]
     size = len(state)
     reset = sigmoid(from_input[:size] + from_state[:size])
     update = sigmoid(from_input[size : 2 * size] + from_state[size : 2 * size])
-    new = numpy.tanh(from_input[2 * size :] + reset * from_state[2 * size :])
+    if reset_after:
+        from_state_for_new = reset * from_state[2 * size :]
+    else:
+        weight = parameters[f"{name}.weight_hh_l0"][2 * size :]
+        bias = parameters[f"{name}.bias_hh_l0"][2 * size :]
+        from_state_for_new = weight @ (reset * state) + bias
+    new = numpy.tanh(from_input[2 * size :] + from_state_for_new)
     return (1 - update) * new + update * state
 
 
@@ -86,6 +102,7 @@ def decode(
     kind: str,
     form: str,
     start: str,
+    reset_after: bool = True,
 ) -> tuple[ndarray, ndarray]:
     """States s_j (T, ·) and contexts c_j (T, ·). words (T, E): y_{j-1}; memory (S, ·)"""
     state = memory.mean(axis=0)
@@ -94,6 +111,7 @@ def decode(
     elif "initial.weight" in parameters:
         state = parameters["initial.weight"] @ state + parameters["initial.bias"]
     cell = state
+    options = {"kind": kind, "reset_after": reset_after}
 
     states = []
     contexts = []
@@ -101,11 +119,12 @@ def decode(
         if form == "paper":
             context = attend(parameters, state, memory)
             inputs = numpy.concatenate([word, context])
-            state, cell = recur(parameters, "recurrence", kind, inputs, state, cell)
+            state, cell = recur(parameters, "recurrence", inputs, state, cell, **options)
         else:
-            state, cell = recur(parameters, "recurrence", kind, word, state, cell)
+            state, cell = recur(parameters, "recurrence", word, state, cell, **options)
             context = attend(parameters, state, memory)
-            state, cell = recur(parameters, "context_recurrence", kind, context, state, cell)
+            name = "context_recurrence"
+            state, cell = recur(parameters, name, context, state, cell, **options)
         states.append(state)
         contexts.append(context)
     return numpy.array(states), numpy.array(contexts)
@@ -114,14 +133,16 @@ def decode(
 def recur(
     parameters: dict[str, ndarray],
     name: str,
-    kind: str,
     inputs: ndarray,
     state: ndarray,
     cell: ndarray,
+    *,
+    kind: str,
+    reset_after: bool,
 ) -> tuple[ndarray, ndarray]:
     if kind == "lstm":
         return lstm(parameters, name, inputs, state, cell)
-    return gru(parameters, name, inputs, state), cell
+    return gru(parameters, name, inputs, state, reset_after=reset_after), cell
 
 
 def gradients(

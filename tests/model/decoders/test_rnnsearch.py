@@ -21,10 +21,13 @@ WORD_SIZE = 3
 MEMORY_SIZE = 5
 LENGTH = 3
 TOLERANCE = 1e-6
+CELLS = [
+    {"kind": "gru"},
+    {"kind": "gru", "reset_after": False},
+    {"kind": "lstm"},
+]
 VARIANTS = list(
-    itertools.product(
-        ["gru", "lstm"], ["paper", "conditional"], ["tanh", "maxout"], ["mean", "tanh"]
-    )
+    itertools.product(CELLS, ["paper", "conditional"], ["tanh", "maxout"], ["mean", "tanh"])
 )
 
 
@@ -42,9 +45,9 @@ def random_numbers(*shape, seed):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-@pytest.mark.parametrize(("kind", "form", "output", "start"), VARIANTS)
-def test_outputs_and_gradients_equal_the_recomputation(kind, form, output, start):
-    decoder = build_decoder(kind=kind, form=form, output=output, start=start, output_size=2)
+@pytest.mark.parametrize(("cell", "form", "output", "start"), VARIANTS)
+def test_outputs_and_gradients_equal_the_recomputation(cell, form, output, start):
+    decoder = build_decoder(form=form, output=output, start=start, output_size=2, **cell)
     words = random_numbers(1, LENGTH, WORD_SIZE, seed=1)
     memory = random_numbers(1, 4, MEMORY_SIZE, seed=2)
     directions = random_numbers(LENGTH, 2, seed=3)
@@ -55,7 +58,7 @@ def test_outputs_and_gradients_equal_the_recomputation(kind, form, output, start
 
     def recomputed_outputs(parameters):
         states, contexts = recomputed.decode(
-            parameters, words[0].numpy(), memory[0].numpy(), kind=kind, form=form, start=start
+            parameters, words[0].numpy(), memory[0].numpy(), form=form, start=start, **cell
         )
         rows = []
         for state, context, word in zip(states, contexts, words[0].numpy()):
