@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from polyglot.core.problems import Problem
-from polyglot.core.registry import UnusedSetting
 from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout
@@ -52,6 +50,8 @@ class RnnSearchDecoder(Decoder):
     """
 
     class Config(Decoder.Config):
+        used_with = {"reset_after": ("kind", ("gru",))}
+
         size: Size = 512
         """Size of s_j."""
         kind: Literal["gru", "lstm"] = "gru"
@@ -76,12 +76,6 @@ class RnnSearchDecoder(Decoder):
         @property
         def output_states_size(self) -> int:
             return self.output_size or self.size
-
-        def settings_without_effect(self) -> Iterator[UnusedSetting]:
-            yield from super().settings_without_effect()
-            if self.kind == "lstm":
-                reason = "an LSTM has no reset gate; it needs kind: gru"
-                yield UnusedSetting(("reset_after",), ("kind",), reason)
 
         def validate_size(self, memory_size: int) -> Problem | None:
             return attention_size_problem(self.attention, self.size, memory_size)
