@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from polyglot.phrasebook import Sentence, Token, generate
+from polyglot.phrasebook.corpus import realise
 from polyglot.phrasebook.lexicon import czech, finnish, french
+from polyglot.phrasebook.meaning import Clause, Meaning, Thing
 
 DATIVES = (
     "dem",
@@ -184,6 +186,28 @@ def test_czech_counts_with_the_genitive_plural_from_five(sentences):
                 )
                 checked += 1
     assert checked > 100
+
+
+@pytest.mark.parametrize(
+    ("noun", "count", "present", "past"),
+    [
+        ("student", None, "Student pracuje.", "Student pracoval."),
+        ("cat", 2, "Dvě kočky pracují.", "Dvě kočky pracovaly."),
+        ("student", 4, "Čtyři studenti pracují.", "Čtyři studenti pracovali."),
+        ("cat", 4, "Čtyři kočky pracují.", "Čtyři kočky pracovaly."),
+        ("student", 5, "Pět studentů pracuje.", "Pět studentů pracovalo."),
+        ("cat", 5, "Pět koček pracuje.", "Pět koček pracovalo."),
+        ("child", 6, "Šest dětí pracuje.", "Šest dětí pracovalo."),
+        ("cat", 12, "12 koček pracuje.", "12 koček pracovalo."),
+    ],
+)
+def test_czech_verbs_of_five_and_more_are_singular_and_neuter(noun, count, present, past):
+    subject = Thing(noun, "the")
+    if count is not None:
+        subject = Thing(noun, "count", count=count)
+    for is_past, expected in ((False, present), (True, past)):
+        sentence = realise(Meaning(Clause("work", subject, past=is_past)))
+        assert sentence.text("cs") == expected
 
 
 def test_finnish_counts_with_the_partitive_singular(sentences):

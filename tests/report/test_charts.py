@@ -83,6 +83,16 @@ def test_many_curves_have_a_mean_and_fewer_points_each() -> None:
     assert "mean" not in few
 
 
+def test_more_than_eight_curves_have_a_mean_and_a_folded_legend() -> None:
+    for count, has_mean in ((1, False), (8, False), (9, True)):
+        curves = {f"l{number}-en": [(0.0, 1.0), (9.0, 2.0)] for number in range(count)}
+        html = str(draw_chart(Chart("loss", "Loss", "nats", curves)))
+        assert ("mean of all curves" in html) == has_mean
+        assert ('<details class="legend-box">' in html) == has_mean
+        assert html.count("</details>") == 1 + has_mean  # the other one is the table
+        assert ('class="chart many"' in html) == has_mean
+
+
 def test_the_mean_is_that_of_the_curves_with_a_value() -> None:
     assert mean_curve([[(1, 2.0), (2, 4.0)], [(2, 6.0)]]) == [(1, 2.0), (2, 5.0)]
     curves = {"en-de": [(1, 2.0)], "fr-de": [(1, 4.0)], "en-fr": [(1, 7.0)]}

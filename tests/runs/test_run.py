@@ -197,6 +197,9 @@ def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
 
 def test_before_anything_was_built_everything_may_change(tmp_path):
     run = tiny_run(tmp_path)
+    with pytest.raises(ConfigError, match="model.bridge.heads: found 'many'") as error:
+        Run.open_with_overrides(run.path, ["model.bridge.heads=many", "vocabulary.size=50"])
+    assert "cannot change" not in str(error.value)
     changed = Run.open_with_overrides(run.path, ["model.bridge.heads=2", "vocabulary.size=50"])
     assert changed.config.model.bridge.heads == 2
     train(changed)
@@ -206,6 +209,14 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
         match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave them out",
     ):
         Run.open_with_overrides(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
+
+    # Beside a wrong setting, every setting that cannot change is named, even with a wrong value.
+    wrong = ["vocabulary.size=-1", "training.stepz=9", "model.bridge.heads=3"]
+    with pytest.raises(ConfigError) as error:
+        Run.open_with_overrides(run.path, wrong)
+    refused = [problem.key for problem in error.value.problems if "cannot change" in str(problem)]
+    assert refused == ["vocabulary.size", "model.bridge.heads"]
+    assert "training.stepz: no key named 'stepz'" in str(error.value)
 
 
 @pytest.mark.parametrize("error", [CheckpointError, KeyboardInterrupt])
