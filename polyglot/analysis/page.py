@@ -53,7 +53,7 @@ class Page:
         Replaces the files of an earlier analysis of the same name. Returns the folder. Raises
         CheckpointError if it cannot be written, or if another process writes there.
         """
-        folder = run.path / "analysis" / self.name
+        folder = run.results / "analysis" / self.name
         with output_lock(folder, work=WORK):
             self._write_files(folder)
         return folder

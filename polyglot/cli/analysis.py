@@ -14,6 +14,7 @@ from polyglot.cli.app import command, logger, screen
 from polyglot.cli.parameters import Checkpoint, Device, choice, parse_sentences
 from polyglot.cli.progress import described_progress
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.hub_address import is_hub_address
 from polyglot.core.language_codes import resolve_language
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _parse_arguments(arguments: Sequence[str]) -> Request:
     kind = rest.pop(0) if rest else "embeddings"
 
     for run in runs[1:]:
-        if not Path(run).exists():
+        if not is_hub_address(run) and not Path(run).exists():
             raise ConfigError(
                 f"{run}: neither a run nor an analysis: {unknown_name('analysis', run, KINDS)}"
             )
@@ -287,7 +288,7 @@ def _analyse_run(
     screen.print(FoldedMarkdown(page.markdown()))
     pictures = ", pictures" if page.pictures else ""
     logger.info(
-        f"written to {place}: page.md, page.json{pictures}; next: polyglot report {run.path}"
+        f"written to {place}: page.md, page.json{pictures}; next: polyglot report {request.runs[0]}"
     )
 
 
@@ -453,7 +454,7 @@ def _analyse_and_save(
     with described_progress("representations") as advance:
         translator = Translator.load(run, checkpoint=checkpoint, device=device)
         analysis = analyse_run(run, translator, settings, folder=folder, progress=advance)
-    place = run.path / "analysis" / name
+    place = run.results / "analysis" / name
     save(analysis, place)
     logger.info(
         f"written to {place}: analysis.md, analysis.json, retrieval of each representation, "

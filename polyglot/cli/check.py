@@ -14,6 +14,7 @@ from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.core.errors import ConfigError, abbreviate, pluralize
 from polyglot.core.file_checks import INTACT, FileCheck
+from polyglot.core.hub_address import is_hub_address, refuse_hub
 from polyglot.core.tables import FoldedTable
 
 DAMAGE_FOUND = 1
@@ -54,23 +55,38 @@ def check(
 
     The exit code is 0 if everything is intact, and 1 if something is not.
     """
-    kinds = [_kind_of(path, accept_changes=accept_changes) for path in paths]
+    if accept_changes:
+        for path in paths:
+            refuse_hub(path, "--accept-changes changes the run")
+    folders = [_folder_of(path) for path in paths]
+    kinds = [_kind_of(folder, accept_changes=accept_changes) for folder in folders]
     has_problem = False
     reports = []
-    for path, kind in zip(paths, kinds):
+    for path, folder, kind in zip(paths, folders, kinds):
         if accept_changes:
-            _accept(path)
-        results = _check(path, kind)
+            _accept(folder)
+        results = _check(folder, kind)
         problems = [result for result in results if result.is_problem]
         has_problem = has_problem or bool(problems)
         if as_json:
             reports.append(_report(path, kind, results))
         else:
-            _print_results(path, results)
+            _print_results(str(path), folder, results)
     if as_json:
         print(json.dumps(reports, indent=1, ensure_ascii=False))
     if has_problem:
         raise typer.Exit(DAMAGE_FOUND)
+
+
+def _folder_of(path: Path) -> Path:
+    """Return the folder to check; all files of a run on the hub are downloaded."""
+    if not is_hub_address(path):
+        return path
+    from polyglot.runs.hub_files import HubFiles
+
+    files = HubFiles.open(path)
+    files.fetch_all()
+    return files.folder
 
 
 def _kind_of(path: Path, *, accept_changes: bool) -> str:
@@ -125,9 +141,9 @@ def _report(path: Path, kind: str, results: Sequence[FileCheck]) -> dict[str, An
     return {"path": str(path), "kind": kind, "intact": intact, "files": files}
 
 
-def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
+def _print_results(title: str, path: Path, results: Sequence[FileCheck]) -> None:
     """Print one line for each part, then every problem and what can be done."""
-    table = _parts_table(path, results)
+    table = _parts_table(title, path, results)
     screen.print(table)
 
     problems = [result for result in results if result.is_problem]
@@ -141,7 +157,7 @@ def _print_results(path: Path, results: Sequence[FileCheck]) -> None:
         screen.print(f"{files}, no damage found")
 
 
-def _parts_table(path: Path, results: Sequence[FileCheck]) -> FoldedTable:
+def _parts_table(title: str, path: Path, results: Sequence[FileCheck]) -> FoldedTable:
     """Table with one row for each part of a run or cache."""
     results_by_part: dict[str, list[FileCheck]] = {}
     for result in results:
@@ -153,7 +169,7 @@ def _parts_table(path: Path, results: Sequence[FileCheck]) -> FoldedTable:
         "files",
         "state",
         "belongs to",
-        title=str(path),
+        title=title,
         text_columns={"state", "belongs to"},
     )
     for part, part_results in results_by_part.items():

@@ -256,10 +256,14 @@ def _result_folder(
     from polyglot.evaluation.protocol import folder_name
 
     parts = [folder_name(protocol)]
-    parts += [run.path.resolve().name for run in ensemble_members]
+    parts += [_folder_name(run) for run in ensemble_members]
     parts += [f"{key}-{value}" for key, value in search.items()]
     parts += metrics
     return "+".join(parts)
+
+
+def _folder_name(run: Run) -> str:
+    return run.name if run.hub is not None else run.path.resolve().name
 
 
 def _load_translator(

@@ -14,6 +14,7 @@ from polyglot.cli.app import command, logger
 from polyglot.cli.parameters import Checkpoint, DryRun, Overrides, RunPath
 from polyglot.cli.training import show_plan, train_run
 from polyglot.core.errors import ConfigError
+from polyglot.core.hub_address import is_run_location
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
@@ -116,7 +117,7 @@ def average(
     from polyglot.runs.run import Run
 
     opened = Run.open(run)
-    target = to or Path(f"{opened.path}-average")
+    target = to or opened.derived_path("average")
     new_run, _ = export_run(opened, target, checkpoint=f"average:{last}")
     training_state = new_run.choose_checkpoints("last")[0].training_state()
     steps = ", ".join(map(str, training_state["taken_from"]["steps"]))
@@ -171,7 +172,7 @@ def export(
     if ctranslate2:
         _export_ctranslate2(opened, ctranslate2, to, checkpoint)
         return
-    target = to or Path(f"{opened.path}-export")
+    target = to or opened.derived_path("export")
     new_run, names = export_run(opened, target, checkpoint=checkpoint, components=components)
     logger.info(f"written to {new_run.path}: {', '.join(names)}")
 
@@ -181,7 +182,7 @@ def _export_ctranslate2(run: Run, direction: str, to: Path | None, checkpoint: s
     from polyglot.tasks.pairs import LanguagePair
 
     pair = LanguagePair.parse(direction)
-    folder = to or Path(f"{run.path}-{pair}")
+    folder = to or run.derived_path(str(pair))
     export_ctranslate2(run, pair, folder, checkpoint=checkpoint)
     logger.info(f"written to {folder}; README.md there shows how to translate with it")
 
@@ -270,7 +271,7 @@ def _load_with_vocabulary_sizes(
     from polyglot.runs.run import Run
     from polyglot.training.dry_run import plan_training
 
-    if not Path(name).is_dir():
+    if not is_run_location(name):
         plan = plan_training(load_config(name, overrides))
         return plan.config, plan.vocabulary_sizes
 

@@ -12,6 +12,7 @@ from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.cli.parameters import RunPath, choice, parse_sentences
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.hub_address import is_hub_address
 from polyglot.core.path_names import distinct_names
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _load_matrices(
 
     matrices = {}
     for path in paths:
-        if is_output(path):
+        if not is_hub_address(path) and is_output(path):
             continue
         matrix = _load_matrix(path, protocol)
         if pair:
@@ -145,9 +146,16 @@ def _load_matrix(path: Path, protocol: str) -> ScoreMatrix:
     from polyglot.runs.run import Run
 
     if (path / MATRIX_FILE).is_file():
-        return ScoreMatrix.load(path)
-    run = Run.open(path)
-    return ScoreMatrix.load(run.evaluation / folder_name(protocol))
+        matrix = ScoreMatrix.load(path)
+    else:
+        run = Run.open(path)
+        matrix = ScoreMatrix.load(run.results_folder(f"evaluation/{folder_name(protocol)}"))
+    if not matrix.hypotheses:
+        raise ConfigError(
+            f"{path}: its scores were published without the translations, which a comparison "
+            f"needs; `polyglot evaluate {path}` translates the test text here"
+        )
+    return matrix
 
 
 def _choose_measure(name: str | None, matrix: ScoreMatrix) -> Measure:

@@ -13,6 +13,7 @@ from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, pluralize, unknown_name
+from polyglot.core.hub_address import is_hub_address, is_run_location
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
@@ -80,7 +81,7 @@ def show(
         _list_presets()
         return
     categories = presets.categories_of(name)
-    if not categories and not Path(name).exists():
+    if not categories and not is_hub_address(name) and not Path(name).exists():
         raise ConfigError(_unknown_preset(name))
 
     if categories and categories[0] != "configs":
@@ -120,7 +121,7 @@ def _load_configuration(name: str) -> Config:
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
 
-    if Path(name).is_dir():
+    if is_run_location(name):
         return Run.open(name).config
     if Path(name).exists():
         return load_config(name)

@@ -27,6 +27,7 @@ from polyglot.cli.parameters import (
 from polyglot.cli.progress import line_progress
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, pluralize
+from polyglot.core.hub_address import is_run_location, refuse_hub
 
 if TYPE_CHECKING:
     from polyglot.decoding.base import SearchConfig
@@ -338,7 +339,7 @@ def _split_runs_and_files(
         raise ConfigError("--from: a language is named twice; each has one file")
 
     runs = list(paths)
-    if len(paths) > 1 and not paths[-1].is_dir():
+    if len(paths) > 1 and not is_run_location(paths[-1]):
         text = runs.pop()
         if any(files.values()):
             raise ConfigError(f"{text}: --from names a file as well; give the text in one place")
@@ -456,6 +457,7 @@ def shortlist(
     from polyglot.tasks.pairs import LanguagePair, resolve_pair
     from polyglot.training.shortlist import write_shortlist
 
+    refuse_hub(run, "shortlist writes into the run")
     opened = Run.open(run)
     languages = opened.config.languages
     path, count = write_shortlist(

@@ -23,6 +23,7 @@ from polyglot.config.stored import complete_stored_config, is_stored_config
 from polyglot.config.unused import refused_settings
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, collect_errors
+from polyglot.core.hub_address import is_hub_address
 from polyglot.core.problems import KeyPath, Problem
 from polyglot.core.yaml import format_value, read_yaml
 
@@ -44,6 +45,11 @@ def load_config(
     sees its problems at once too.
     Raises ConfigError with every problem: key, what was found, what would be right.
     """
+    if is_hub_address(name):
+        raise ConfigError(
+            f"{name}: a run on the hub is no configuration to train; "
+            f"`polyglot show {name} > mine.yaml` writes its configuration to a file"
+        )
     path = presets.find("configs", str(name))
     run_name = path.parent.name if path.stem == "config" else path.stem
     values = read_yaml(path)

@@ -35,6 +35,10 @@ class CheckpointError(PolyglotError):
     """A run directory or a checkpoint that cannot be written, read or verified."""
 
 
+class HubError(PolyglotError):
+    """A repository of the Hugging Face hub that cannot be read or written."""
+
+
 class TrainingError(PolyglotError):
     """Training that cannot continue, for example because the loss is not finite."""
 

@@ -96,6 +96,7 @@ class Translator(SentenceEncoder):
         if pairs is not None:
             directions = Directions.of(trained_pairs)
             pairs = [directions.resolve(pair.source, pair.target) for pair in pairs]
+            run = run.for_pairs(pairs)
         device = select_device(device)
         chosen_precision = select_precision(precision, device)
 
@@ -114,7 +115,7 @@ class Translator(SentenceEncoder):
         set_precision(model, chosen_precision)
 
         description = {
-            "run": run.path.name,
+            "run": run.name,
             "checkpoint": checkpoint,
             "steps": [member.step for member in chosen],
             "sha256": parameters_digest(chosen),
@@ -485,6 +486,7 @@ def _load_shortlist(run: Run, pair: LanguagePair) -> Shortlist:
     """Raise CheckpointError if the shortlist is missing or was made with other vocabularies."""
     path = run.shortlist_file(pair)
     command = f"polyglot shortlist {run.path} {pair}"
+    run.fetch([path])
     if not path.is_file():
         raise CheckpointError(f"{path}: no such file; make it from the training text: `{command}`")
     shortlist = Shortlist.load(path)

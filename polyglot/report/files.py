@@ -141,6 +141,13 @@ class RunFiles:
     sentences: Sequence[tuple[str, str]] = field(default_factory=tuple)
     """language and text of sentences whose attention is shown"""
 
+    @property
+    def title(self) -> str:
+        """Name of the run as the title of the page."""
+        if self.run.hub is not None:
+            return str(self.run.hub.address)
+        return self.run.path.resolve().name
+
     @cached_property
     def log(self) -> list[dict[str, Any]]:
         """Complete lines of the training log."""
@@ -160,7 +167,7 @@ class RunFiles:
         """Every valid evaluation: the protocol `default` first, then by name."""
         evaluations = []
         for folder, values in self.contents("matrix.json"):
-            name = folder.relative_to(self.run.evaluation).as_posix()
+            name = self._relative(folder).relative_to("evaluation").as_posix()
             evaluations.append(StoredEvaluation(name, folder, values))
         return sorted(evaluations, key=lambda evaluation: default_first(evaluation.name))
 
@@ -175,7 +182,7 @@ class RunFiles:
         folders = []
         for path, values in self._results.items():
             if values is None:
-                folder = path.parent.relative_to(self.run.path)
+                folder = self._relative(path.parent)
                 folders.append(folder.as_posix())
         return folders
 
@@ -188,15 +195,35 @@ class RunFiles:
     @cached_property
     def _results(self) -> dict[Path, dict[str, Any] | None]:
         """Content of every finished result file; None if it cannot be read."""
-        paths: list[Path] = []
-        for folder in (self.run.evaluation, self.run.path / "analysis"):
-            for name in FORMATS:
-                paths += folder.rglob(name)
+        paths: dict[Path, Path] = {}
+        for root in self._roots:
+            for path in _result_files(root):
+                paths[path.relative_to(root)] = path
         results = {}
-        for path in sorted(paths):
-            if path.parent.name != ".unfinished":
-                results[path] = _read_result(path)
+        for _, path in sorted(paths.items()):
+            results[path] = _read_result(path)
         return results
+
+    @cached_property
+    def _roots(self) -> list[Path]:
+        """Folders with results; those of later ones replace those of the same name."""
+        return self.run.results_roots()
+
+    def _relative(self, folder: Path) -> Path:
+        """Path of a folder of results below the root that has it."""
+        for root in self._roots:
+            if folder.is_relative_to(root):
+                return folder.relative_to(root)
+        raise AssertionError(folder)
+
+
+def _result_files(root: Path) -> Iterator[Path]:
+    """Yield every finished result file below a root."""
+    for folder in ("evaluation", "analysis"):
+        for name in FORMATS:
+            for path in (root / folder).rglob(name):
+                if path.parent.name != ".unfinished":
+                    yield path
 
 
 def _read_result(path: Path) -> dict[str, Any] | None:

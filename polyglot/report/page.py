@@ -31,8 +31,9 @@ def write(
     more: further sections, placed before the configuration.
     Raises CheckpointError if the page cannot be written, or if another process writes it.
     """
-    path = run.path / "report.html"
-    with folder_lock(run.path, work="writing the report of this run", name=REPORT_LOCK_FILE):
+    path = run.results / "report.html"
+    run.results.mkdir(parents=True, exist_ok=True)
+    with folder_lock(run.results, work="writing the report of this run", name=REPORT_LOCK_FILE):
         replace_file(path, page(RunFiles(run, tuple(sentences)), more=more))
     return path
 
@@ -60,7 +61,7 @@ def page(files: RunFiles, *, more: Sequence[Section] = ()) -> str:
     )
     return render(
         "page.html",
-        title=files.run.path.resolve().name,
+        title=files.title,
         sections=sections,
         data={
             **{section.name: dict(section.data) for section in sections},

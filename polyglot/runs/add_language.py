@@ -63,7 +63,7 @@ def config_with_language(
     return configure(
         values,
         overrides,
-        run=f"{run.path}-{language}",
+        run=str(run.derived_path(language)),
         where=f"{run.path} with {language}",
     )
 
@@ -71,7 +71,7 @@ def config_with_language(
 def _start_from_run(run: Run, checkpoint: str | int, free: Sequence[str]) -> dict[str, Any]:
     """Return settings that start components from a checkpoint; most components are frozen."""
     components = run.config.components
-    start = {"run": str(run.path), "checkpoint": checkpoint}
+    start = {"run": run.address, "checkpoint": checkpoint}
     return {
         "initialize": {name: dict(start) for name in components},
         "freeze": [name for name in components if not _matches_any(name, free)],

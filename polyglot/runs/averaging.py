@@ -20,6 +20,8 @@ def load_average(
     """Load the mean of the checkpoints' parameters into a model; exact for a single checkpoint."""
     checkpoints = list(checkpoints)
     newest = checkpoints[-1]
+    for checkpoint in checkpoints:
+        checkpoint.fetch_components(components)
     for name, parameters in components.items():
         mean = average_component(checkpoints, name)
         copy_parameters(mean, parameters, where=f"{newest.path}: {name}")

@@ -11,8 +11,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from torch import Tensor
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
 from polyglot.core.file_checks import is_regular_file
+from polyglot.core.hub_address import download_advice
 from polyglot.core.stored_json import (
     parse_json,
     read_json,
@@ -49,6 +50,13 @@ class StoredBest(BaseModel):
 
 STORED_BEST = TypeAdapter(StoredBest)
 
+Fetch = Callable[[Iterable[Path]], None]
+"""Makes files available before they are read: those of a run on the hub are downloaded."""
+
+
+def fetch_nothing(paths: Iterable[Path]) -> None:
+    """Fetch the files of a run on this machine, which are there already."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -56,9 +64,10 @@ class Checkpoint:
 
     path: Path
     manifest: Mapping[str, Any]
+    fetch: Fetch = field(default=fetch_nothing, compare=False, repr=False)
 
     @classmethod
-    def open(cls, path: Path) -> Checkpoint:
+    def open(cls, path: Path, *, fetch: Fetch = fetch_nothing) -> Checkpoint:
         """Open a checkpoint. Raises CheckpointError if its manifest is missing or damaged."""
         try:
             manifest = read_manifest(path / MANIFEST)
@@ -68,7 +77,7 @@ class Checkpoint:
                 f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({reason}); "
                 f"{_alternatives(path)}"
             ) from None
-        return cls(path, manifest)
+        return cls(path, manifest, fetch)
 
     @property
     def step(self) -> int:
@@ -85,6 +94,10 @@ class Checkpoint:
             if file.endswith(SUFFIX) and not is_training_file(file):
                 names.append(file.removesuffix(SUFFIX))
         return sorted(names)
+
+    def fetch_components(self, names: Iterable[str]) -> None:
+        """Make the files of components available together, before they are read one by one."""
+        self.fetch([self.path / f"{name}{SUFFIX}" for name in names])
 
     def component(self, name: str) -> dict[str, Tensor]:
         """Read a component's parameters. Raises CheckpointError if it is missing or damaged."""
@@ -137,6 +150,7 @@ class Checkpoint:
     def _read_bytes(self, file: str) -> bytes:
         """Read a file and compare its checksum with the manifest's."""
         path = self.path / file
+        self.fetch([path])
         try:
             if not is_regular_file(path):
                 raise CheckpointError(f"{path}: damaged: it is not a regular file")
@@ -158,6 +172,9 @@ class Checkpoint:
 
 def _alternatives(path: Path) -> str:
     """Advice for an unusable checkpoint; `--resume` uses the last checkpoint of the folder."""
+    advice = download_advice(path)
+    if advice is not None:
+        return advice
     return (
         f"choose another checkpoint; to train on, remove {path}, "
         "and training continues from the one before it"
@@ -230,7 +247,12 @@ def remove_folder(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def choose(folder: Path, which: str | int) -> list[Checkpoint]:
+def choose(
+    folder: Path,
+    which: str | int,
+    *,
+    fetch: Fetch = fetch_nothing,
+) -> list[Checkpoint]:
     """Open the checkpoints for `best`, `last`, a step, or `average:N`: one, or the newest N.
 
     `best` is the newest if none was marked. Raises CheckpointError that lists the available steps.
@@ -239,7 +261,7 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     if not available:
         raise CheckpointError(f"{folder}: no checkpoint; has the run been trained?")
     chosen = _chosen_steps(folder, str(which), available)
-    return [Checkpoint.open(step_folder(folder, step)) for step in chosen]
+    return [Checkpoint.open(step_folder(folder, step), fetch=fetch) for step in chosen]
 
 
 def _chosen_steps(folder: Path, which: str, available: list[int]) -> list[int]:

@@ -22,32 +22,39 @@ def export(
     *,
     checkpoint: str | int,
     components: Sequence[str] = ("*",),
+    configured_path: str | None = None,
 ) -> tuple[Run, list[str]]:
     """Make a run directory with components of a run and the vocabularies of their languages.
 
     `initialize` can start from it; with all components it also translates. components: names and
-    patterns. checkpoint: as everywhere; `average:N` takes the mean of the newest N. Returns the new
+    patterns. checkpoint: as everywhere; `average:N` takes the mean of the newest N.
+    configured_path: path that the configuration names, default the place. Returns the new
     run and the names of its components. Raises ConfigError for an unknown component, and
     CheckpointError if the run cannot be written.
     """
     chosen = run.choose_checkpoints(checkpoint)
     names = _matching_names(chosen[-1].components, components)
-    config = run.config.model_copy(update={"run": str(place)})
-    new = Run.create(config)
+    config = run.config.model_copy(update={"run": configured_path or str(place)})
+    new = Run.create(config, path=place)
     with new.lock(), new.remove_on_error():
-        for language in _languages_of(names, run.config):
+        languages = _languages_of(names, run.config)
+        run.fetch([run.vocabulary_file(language) for language in languages])
+        for language in languages:
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
+        run.fetch([run.symbols_file])
         if run.symbols_file.is_file():
             shutil.copyfile(run.symbols_file, new.symbols_file)
         write_checksums(new.vocabulary_folder)
         steps = [member.step for member in chosen]
+        for member in chosen:
+            member.fetch_components(names)
         means = {name: average_component(chosen, name) for name in names}
         checkpoint_writing.write(
             new.checkpoints,
             step=steps[-1],
             components=means,
             training={},
-            state={"taken_from": {"run": run.path.name, "steps": steps}},
+            state={"taken_from": {"run": run.name, "steps": steps}},
             configuration=new.built_from,
             settings=new.settings,
         )

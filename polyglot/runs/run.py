@@ -5,37 +5,35 @@ A run directory can be moved, and all commands after training need nothing else.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from polyglot.config.loading import check_config, load_config
-from polyglot.config.overrides import override_key
 from polyglot.config.schema import Config
 from polyglot.config.stored import complete_stored_config
-from polyglot.core.atomic_files import TEMPORARY_SUFFIX, replace_file
+from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
-from polyglot.core.file_locks import LOCK_FILE, folder_lock
-from polyglot.core.problems import Problem
-from polyglot.core.yaml import format_value, read_yaml
+from polyglot.core.file_locks import folder_lock
+from polyglot.core.hub_address import is_hub_address
+from polyglot.core.yaml import read_yaml
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs import config_changes
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.compatibility import (
     SHOWN,
-    different_keys,
     different_settings,
-    value_at,
     visible_difference,
 )
-from polyglot.runs.stored_settings import SETTINGS_FILE, settings_values
+from polyglot.runs.fixed_settings import fixed_changes, override_problems
+from polyglot.runs.hub_files import RESULT_FOLDERS, HubFiles
+from polyglot.runs.run_folder import is_leftover, missing_reason, remove
+from polyglot.runs.stored_settings import settings_values
 from polyglot.runs.vocabulary_files import check_vocabulary_file
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig
@@ -43,9 +41,6 @@ from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Dictionary, Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
-
-BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
-"""Sections of the configuration that determine vocabularies and components, with the pairs."""
 
 
 class Run:
@@ -55,13 +50,19 @@ class Run:
     `log.jsonl` and `evaluation/`.
     """
 
-    def __init__(self, path: str | Path, config: Config) -> None:
+    def __init__(self, path: str | Path, config: Config, *, hub: HubFiles | None = None) -> None:
+        """hub: files of a run on the hub, which `path` is a copy of; None for a local run."""
         self.path = Path(path)
         self.config = config
+        self.hub = hub
+        self.used_languages: Sequence[str] = config.languages
+        """languages whose vocabularies are read"""
+        self.results = self.path if hub is None else hub.address.results_folder
+        """folder for the results of evaluations and analyses"""
         self.config_file = self.path / "config.yaml"
         self.checkpoints = self.path / "checkpoints"
         self.log = self.path / "log.jsonl"
-        self.evaluation = self.path / "evaluation"
+        self.evaluation = self.results / "evaluation"
         self.start_file = self.path / "started_in.json"
         self._is_new_folder = False
 
@@ -93,13 +94,14 @@ class Run:
         return cls(config.run, config)
 
     @classmethod
-    def create(cls, config: Config) -> Run:
+    def create(cls, config: Config, *, path: Path | None = None) -> Run:
         """Create a run directory with its configuration.
 
+        path: of the directory, if it is not the one that the configuration names.
         Raises CheckpointError if it exists, cannot be created, or is just being created by another
         process.
         """
-        run = cls.for_config(config)
+        run = cls.for_config(config) if path is None else cls(path, config)
         run.check_new()
         try:
             run._is_new_folder = not run.path.exists()
@@ -131,18 +133,79 @@ class Run:
 
         sections: sections of the configuration that the caller uses; by default all.
         accept_changes: use the values of `config.yaml` even if they were changed.
+        path: a folder, or the address of a run on the hub, whose small files are downloaded.
         Raises ConfigError if there is no run, or if `config.yaml` was changed in one of these
-        sections since the program wrote it; CheckpointError if `settings.json` is damaged.
+        sections since the program wrote it; CheckpointError if `settings.json` is damaged;
+        HubError if a run on the hub cannot be downloaded.
         """
-        path = Path(path)
-        config_file = path / "config.yaml"
+        hub = HubFiles.open(path) if is_hub_address(path) else None
+        folder = Path(path) if hub is None else hub.folder
+        config_file = folder / "config.yaml"
         if not config_file.is_file():
-            raise ConfigError(f"{path}: no run directory: {_missing_reason(path)}")
+            reason = "the repository has no config.yaml" if hub else missing_reason(folder)
+            raise ConfigError(f"{path}: no run directory: {reason}")
         values = complete_stored_config(read_yaml(config_file))
-        run = cls(path, check_config(values, where=str(config_file)))
+        run = cls(folder, check_config(values, where=str(config_file)), hub=hub)
         if not accept_changes:
-            config_changes.check_unchanged(path, run.config, sections=sections)
+            config_changes.check_unchanged(folder, run.config, sections=sections)
         return run
+
+    @property
+    def name(self) -> str:
+        """Name in tables and descriptions of scores."""
+        return self.path.name if self.hub is None else self.hub.address.name
+
+    @property
+    def address(self) -> str:
+        """Path by which another run can name this one; on the hub, with the commit."""
+        return str(self.path if self.hub is None else self.hub.pinned_address)
+
+    def derived_path(self, suffix: str) -> Path:
+        """Return the default path of a run that is made from this one: `runs/mine-suffix`."""
+        if self.hub is None:
+            return Path(f"{self.path}-{suffix}")
+        return Path("runs") / f"{self.name}-{suffix}"
+
+    def for_pairs(self, pairs: Iterable[LanguagePair]) -> Run:
+        """Return a run on the hub with only the vocabularies of these directions.
+
+        A local run stays whole, because a file that is missing there was lost.
+        """
+        if self.hub is None:
+            return self
+        languages = set()
+        for pair in pairs:
+            languages.update((pair.source, pair.target))
+        limited = Run(self.path, self.config, hub=self.hub)
+        limited.used_languages = [name for name in self.config.languages if name in languages]
+        return limited
+
+    def fetch(self, paths: Iterable[Path]) -> None:
+        """Make files below the run directory available: those of a run on the hub are downloaded.
+
+        Raises HubError if that fails.
+        """
+        if self.hub is not None:
+            self.hub.fetch(paths)
+
+    def results_roots(self) -> list[Path]:
+        """Folders that hold `evaluation/` and `analysis/`; results in later ones are newer."""
+        if self.hub is None:
+            return [self.path]
+        for name in RESULT_FOLDERS:
+            self.hub.fetch_results(name)
+        return [self.path, self.results]
+
+    def results_folder(self, name: str) -> Path:
+        """Return the folder of stored results, such as `evaluation/default`.
+
+        For a run on the hub, results of this machine come before those of the repository.
+        """
+        folder = self.results / name
+        if self.hub is None or folder.exists():
+            return folder
+        self.hub.fetch_results(name)
+        return self.path / name
 
     @classmethod
     def open_with_overrides(
@@ -158,18 +221,25 @@ class Run:
         Raises ConfigError for changes of the directory, and of settings that vocabularies and
         components were built from.
         """
+        if is_hub_address(path):
+            raise ConfigError(
+                f"{path}: a run on the hub has no training state, so it cannot be resumed; "
+                f"start a new run from its components: initialize={{'*': '{path}'}}"
+            )
         before = cls.open(path, accept_changes=True)
         try:
             run = cls(path, load_config(before.config_file, overrides))
         except ConfigError as error:  # caused by the overrides: the file alone is valid
-            problems = before._fixed_overrides(overrides) + error.problems
+            problems = list(error.problems)
+            if before.vocabularies:
+                problems = [*override_problems(overrides), *problems]
             raise ConfigError(problems, where=f"the command line, for {path}") from None
         if run.config.run != before.config.run:
             raise ConfigError(
                 f"run: {run.config.run!r}; the run stays where it is, in {path}; "
                 "leave run=… out, or begin a new one without --resume"
             )
-        changes = before._fixed_changes(run.config)
+        changes = fixed_changes(before.config, run.config)
         if changes and before.vocabularies:
             raise ConfigError(
                 f"the command line, for {path}: settings that a run was built from cannot change: "
@@ -179,37 +249,6 @@ class Run:
         if not accept_changes:
             config_changes.check_confirmed(run.path, before.config, overrides, run.config)
         return run
-
-    def _fixed_overrides(self, overrides: Sequence[str]) -> list[Problem]:
-        """Return a problem for each override of a setting that the run was built from."""
-        if not self.vocabularies:
-            return []
-        keys = dict.fromkeys(map(override_key, overrides))
-        problems = []
-        for key in keys:
-            path = tuple(key.split("."))
-            if path[0] in BUILT_FROM:
-                problem = Problem(
-                    path,
-                    "cannot change, the run was built from it; leave it out, "
-                    "or choose a new run=… without --resume",
-                )
-                problems.append(problem)
-        return problems
-
-    def _fixed_changes(self, config: Config) -> list[str]:
-        """Describe the changes of settings that the run was built from."""
-        keys = set(BUILT_FROM)
-        before = self.config.model_dump(include=keys)
-        after = config.model_dump(include=keys)
-        changes = []
-        for key in sorted(different_keys(before, after)):
-            value = format_value(value_at(before, key))
-            changes.append(f"{key} was {value}")
-        if set(config.pairs) != set(self.config.pairs):
-            pairs = ", ".join(sorted(map(str, self.config.pairs)))
-            changes.append(f"the pairs of schedule were {pairs}")
-        return changes
 
     def check_new(self) -> None:
         """Raise CheckpointError if the directory is not empty."""
@@ -228,7 +267,7 @@ class Run:
             )
         if not self.path.is_dir():
             return None
-        if all(map(_is_leftover, self.path.iterdir())):
+        if all(map(is_leftover, self.path.iterdir())):
             return None
         if not self.config_file.exists():
             return f"{self.path}: exists, but is not a run; choose another with run=…, or remove it"
@@ -251,7 +290,7 @@ class Run:
                 shutil.rmtree(self.path, ignore_errors=True)
             else:
                 for path in self.path.iterdir():
-                    _remove(path)
+                    remove(path)
             raise
 
     def lock(self) -> AbstractContextManager[None]:
@@ -312,8 +351,9 @@ class Run:
     @cached_property
     def vocabularies(self) -> dict[str, Vocabulary | WordList]:
         """Vocabularies of the languages that have one."""
+        self.fetch([self.vocabulary_file(language) for language in self.used_languages])
         vocabularies = {}
-        for language in self.config.languages:
+        for language in self.used_languages:
             file = self.vocabulary_file(language)
             if file.is_file():
                 check_vocabulary_file(file)
@@ -340,6 +380,7 @@ class Run:
         if self.config.text.symbols is None:
             return None
         dictionary = Dictionary()
+        self.fetch([self.symbols_file])
         if self.symbols_file.is_file():
             check_vocabulary_file(self.symbols_file)
             dictionary = Dictionary.load(self.symbols_file)
@@ -352,6 +393,7 @@ class Run:
     def shortlist_digest(self, pair: LanguagePair) -> str | None:
         """Return the SHA-256 of the shortlist's file, or None if it does not exist."""
         file = self.shortlist_file(pair)
+        self.fetch([file])
         if not file.is_file():
             return None
         return hashlib.sha256(file.read_bytes()).hexdigest()
@@ -363,7 +405,7 @@ class Run:
 
         Raises CheckpointError if one is missing or does not belong to this run.
         """
-        chosen = checkpoints.choose(self.checkpoints, which)
+        chosen = checkpoints.choose(self.checkpoints, which, fetch=self.fetch)
         for checkpoint in chosen:
             self.check_compatible(checkpoint)
         return chosen
@@ -392,7 +434,7 @@ class Run:
 
     def check_compatible(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError if the checkpoint was built from other settings than this run."""
-        stored = checkpoint.manifest.get("configuration")
+        stored = self._of_used_languages(checkpoint.manifest.get("configuration"))
         if isinstance(stored, dict):
             self._check_vocabulary_files(stored.get("vocabularies", ()), checkpoint)
         differences = self.differences(stored)
@@ -407,6 +449,17 @@ class Run:
             f"{checkpoint.path}: comes from another configuration than {self.config_file}; "
             f"different: {abbreviate(differences, shown=SHOWN)}"
         )
+
+    def _of_used_languages(self, stored: Any) -> Any:
+        """Leave out the vocabularies of unused languages, whose files may be missing."""
+        if not isinstance(stored, dict) or not isinstance(stored.get("vocabularies"), dict):
+            return stored
+        unused = set(self.config.languages).difference(self.used_languages)
+        vocabularies = {}
+        for language, digest in stored["vocabularies"].items():
+            if language not in unused:
+                vocabularies[language] = digest
+        return {**stored, "vocabularies": vocabularies}
 
     def _check_vocabulary_files(self, languages: Sequence[str], checkpoint: Checkpoint) -> None:
         for language in languages:
@@ -434,42 +487,3 @@ class Run:
         settings["model"] = read_yaml(self.config_file).get("model")
         content = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
-
-
-def _is_leftover(path: Path) -> bool:
-    """True for the files of a process that was killed while it created the run."""
-    if path.name == "vocabulary":
-        return path.is_dir() and not any(path.iterdir())
-    if path.name in (LOCK_FILE, SETTINGS_FILE):
-        return True
-    return path.name.endswith(TEMPORARY_SUFFIX)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a folder, if possible."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _missing_reason(path: Path) -> str:
-    """Describe what is at the place of a run directory, and suggest an existing run."""
-    if os.path.lexists(path / "config.yaml"):
-        return "its config.yaml is not a regular file; put it back from a copy of the run"
-    if path.is_file():
-        reason = "it is a file"
-    elif path.is_dir():
-        reason = "it has no config.yaml"
-    else:
-        reason = "there is nothing"
-    runs: dict[str, Path] = {}
-    for folder in (path.parent, Path("runs")):
-        for config_file in sorted(folder.glob("*/config.yaml")):
-            runs.setdefault(config_file.parent.name, config_file.parent)
-    # The stem, because the name of a configuration file is often also the name of its run.
-    near = difflib.get_close_matches(path.stem, list(runs), n=1)
-    if near:
-        return f"{reason}. Did you mean {runs[near[0]]}?"
-    return f"{reason}; a run is the folder that `polyglot train` has made, such as runs/mine"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
 from polyglot.core.file_checks import read_regular_file
+from polyglot.core.hub_address import download_advice
 from polyglot.core.stored_json import read_stored, with_checksum
 from polyglot.runs.manifest import Sha256
 
@@ -89,7 +90,8 @@ def check_vocabulary_file(path: Path) -> None:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     sha256 = hashlib.sha256(content).hexdigest()
     if expected not in (None, sha256):
+        advice = download_advice(path) or "put the file back from a copy of the run"
         raise CheckpointError(
             f"{path}: damaged: its SHA-256 is {sha256[:12]}…, and {CHECKSUMS_FILE} says "
-            f"{expected[:12]}…; put the file back from a copy of the run"
+            f"{expected[:12]}…; {advice}"
         )
