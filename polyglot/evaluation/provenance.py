@@ -19,7 +19,7 @@ def describe_corpus(corpus: ComponentConfig) -> str:
 
     Of an absolute path only the file name is shown.
     """
-    settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"})
+    settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight", "licence"})
     words = [corpus.type]
     for name, value in settings.items():
         if not isinstance(value, str):

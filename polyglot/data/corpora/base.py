@@ -18,6 +18,9 @@ from .shards import Shard, table_shard
 if TYPE_CHECKING:
     from datasets import Dataset
 
+NOT_TEXT = ("weight", "monolingual", "licence")
+"""Settings of a corpus that do not change its sentences."""
+
 VERSION = 1
 """Part of the fingerprint of every text; increase it if the same file gives other sentences."""
 
@@ -37,9 +40,13 @@ class Corpus(ABC):
         """The text of each language stands alone: it is used for copies (`de-de`) and vocabularies,
         and its files need not be parallel."""
 
+        licence: str | None = Field(default=None, min_length=1, max_length=200)
+        """Licence of the text, such as `CC BY 2.0`. It changes nothing here; the model card of
+        `polyglot push` names it."""
+
         def text_settings(self, *, exclude: AbstractSet[str] = frozenset()) -> str:
             """The settings that determine the sentences, as JSON: a key of cached text."""
-            return self.model_dump_json(exclude={"weight", "monolingual", *exclude})
+            return self.model_dump_json(exclude={*NOT_TEXT, *exclude})
 
     first_line = 1
     """Line of the first sentence in the file, for messages."""
