@@ -35,6 +35,7 @@ __all__ = [
     "__version__",
     "ensemble",
     "load",
+    "push",
 ]
 
 CLASSES = {
@@ -59,20 +60,45 @@ def __dir__() -> list[str]:
 def load(
     run: str | Path | Run,
     *,
+    pairs: Sequence[str] | None = None,
     checkpoint: str | int = "best",
     device: str | torch.device | None = None,
     precision: str = "float32",
 ) -> Translator:
-    """Load the translator of a run directory: `translate`, `hypotheses` and `score`.
+    """Load the translator of a run: `translate`, `hypotheses` and `score`.
 
     It translates every direction whose encoder and decoder the run has.
+    run: a run directory, or the address of a run on the hub, such as `hub:user/name@revision`.
+    pairs: directions such as `de-en`, so that only their components are read and downloaded.
     checkpoint: `best`, `last`, a step, or `average:N`.
     precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for the fastest one.
-    Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used.
+    Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used,
+    HubError if it cannot be downloaded.
     """
     from polyglot.inference.translator import Translator
+    from polyglot.tasks.pairs import LanguagePair
 
-    return Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
+    directions = None
+    if pairs is not None:
+        directions = [LanguagePair.parse(pair) for pair in pairs]
+    return Translator.load(
+        run,
+        checkpoint=checkpoint,
+        pairs=directions,
+        device=device,
+        precision=precision,
+    )
+
+
+def push(run: str | Path | Run, repository: str, **options: Any) -> str:
+    """Publish a run on the hub, with a model card, and return the URL of the commit.
+
+    repository: `user/name`. options: `private`, `revision`, `message`, `checkpoint`, `licence` and
+    `with_text`, as for `polyglot.publishing.push.push`, whose errors it raises.
+    """
+    from polyglot.publishing.push import push as push_run
+
+    return push_run(run, repository, **options)
 
 
 def ensemble(

@@ -23,7 +23,7 @@ LEVELS = [
     {"runs"},
     {"inference"},
     {"evaluation", "report", "interop"},
-    {"training", "analysis"},
+    {"training", "analysis", "publishing"},
     {"experiments"},
     {"cli"},
 ]

@@ -163,7 +163,7 @@ def _file_contents(
     """Yield file names and contents one by one: memory never holds a second copy of the model."""
     for name, parameters in components.items():
         yield name + SUFFIX, _serialize(parameters)
-    if training or rank == 0:
+    if training:
         yield training_file(rank), _serialize(training)
 
 
