@@ -40,7 +40,7 @@ PHRASES = {
     """,
     "fi": """
     student the small: pieni opiskelija | pienen opiskelijan | pienelle opiskelijalle
-    student this small: tämä pieni opiskelija | tämän pienen opiskelijan | tälle pienelle opiskelijalle
+    child this small: tämä pieni lapsi | tämän pienen lapsen | tälle pienelle lapselle
     student my small: pieni opiskelijani | pienen opiskelijani | pienelle opiskelijalleni
     child the small: pieni lapsi | pienen lapsen | pienelle lapselle
     child 2 small: kaksi pientä lasta | kaksi pientä lasta | -

@@ -38,6 +38,10 @@ LEFT_MARGIN = 0.85
 RIGHT_MARGIN = 0.35
 PANEL_TITLE_HEIGHT = 0.3
 
+# inches
+SMALLEST_CELL = 0.42  # large enough for a number
+SMALLEST_PANEL = 4.0
+
 DPI = 160
 POINTS_PER_INCH = 72
 LETTER_WIDTH = 0.66  # mean width of a letter, relative to the font size
@@ -52,14 +56,9 @@ class Layout:
     """of the largest panel"""
 
     @property
-    def cell(self) -> float:
-        """Side of a cell, large enough for a number."""
-        return min(1.2, max(0.42, 4 / self.languages))
-
-    @property
     def side(self) -> float:
         """Side of a panel."""
-        return max(self.cell * self.languages, 4.0)
+        return max(SMALLEST_CELL * self.languages, SMALLEST_PANEL)
 
     @property
     def head(self) -> float:
