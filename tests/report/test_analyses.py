@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import re
 import shutil
@@ -77,6 +78,20 @@ def test_every_sentence_is_a_dot_with_escaped_text(run: Run, analysis: Analysis)
     for figure in re.findall(r"<figure.*?</figure>", html, re.DOTALL):
         assert figure.count("<table>") == 1
         assert figure.count('<input type="checkbox"') == 3
+
+
+@pytest.mark.parametrize(("dots", "sentences"), [(1000, MAP_SENTENCES), (8, 2), (6, 2), (2, 1)])
+def test_a_plane_has_a_limited_number_of_dots(
+    dots: int, sentences: int, run: Run, analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three languages: with a limit of 8 or 6 dots, two sentences of each language."""
+    section = importlib.import_module("polyglot.report.sections.embeddings")
+    monkeypatch.setattr(section, "MAX_DOTS", dots)
+    html = str(embeddings(RunFiles(run)).body)
+    planes = len(analysis.map.planes)
+    assert html.count("<circle") == sentences * 3 * planes
+    assert html.count('<td class="words"') == sentences * 3 * planes
+    assert f"Lines join the first {sentences} sentences" in html
 
 
 def test_the_numbers_are_those_of_the_analysis(run: Run, analysis: Analysis) -> None:

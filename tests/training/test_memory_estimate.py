@@ -7,10 +7,10 @@ import logging
 import pytest
 import torch
 
-from polyglot.config.loading import load_config
+from polyglot.config.loading import check_config, load_config
 from polyglot.training import memory_estimate
 from polyglot.training.dry_run import plan_training
-from tests.builders.runs import make_trainer, tiny_run, write_config
+from tests.builders.runs import make_trainer, tiny_run, tiny_settings, write_config
 
 WARNING = "training will need about"
 
@@ -109,7 +109,7 @@ def test_gradients_are_those_of_the_tasks_of_an_update(tasks_per_update, tmp_pat
     schedule = {"tasks_per_update": tasks_per_update}
     config = load_config(write_config(tmp_path, schedule=schedule))
     counts = dict.fromkeys(config.components, 10)
-    memory = memory_estimate.parameter_memory(config, counts, tasks_with_gradients=tasks_per_update)
+    memory = memory_estimate.parameter_memory(config, counts, gradient_task_count=tasks_per_update)
     components = min(3 * tasks_per_update, len(config.components))
     assert memory["gradients"] == 4 * 10 * components
 
@@ -125,3 +125,23 @@ def test_no_batch_is_larger_than_the_limit(batching, tmp_path):
     states = 16 + 16 + 12
     expected = 4 * memory_estimate.STATES_PER_LAYER * states * max(sizes)
     assert memory_estimate.activation_memory(plan.config, plan.datasets) == expected
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "words"),
+    [
+        ({"type": "sgd"}, "nothing: sgd keeps none"),
+        ({"type": "sgd", "momentum": 0.9}, "1 number of sgd for each parameter"),
+        ({"type": "adamw"}, "up to 2 numbers of adamw for each parameter"),
+    ],
+)
+def test_the_optimizer_in_words(optimizer, words, tmp_path):
+    config = check_config(tiny_settings(tmp_path, optimizer=optimizer), where="tiny")
+    assert memory_estimate.describe_memory(config, gradient_task_count=1)["optimizer"] == words
+
+
+@pytest.mark.parametrize(("tasks", "words"), [(1, "one task trains"), (3, "3 tasks train")])
+def test_the_tasks_with_gradients_in_words(tasks, words, tmp_path):
+    config = check_config(tiny_settings(tmp_path), where="tiny")
+    description = memory_estimate.describe_memory(config, gradient_task_count=tasks)
+    assert description["gradients"] == f"of the components that {words} in an update"

@@ -73,3 +73,21 @@ def test_a_dry_run_lists_the_options_of_each_component_with_their_parameters(tmp
     rows = [[cell.plain for cell in row] for row in table.rows]
     number = f"{expected['roles']:,}"
     assert rows == [[f"encoder.{language}", "roles", number] for language in ("en", "de", "fr")]
+
+
+@pytest.mark.parametrize(("steps", "untrained"), [(2, ["fr-en"]), (3, [])])
+def test_training_warns_about_tasks_that_no_phase_trains(steps, untrained, tmp_path, caplog):
+    """The second phase, with the French task, begins after two updates."""
+    phases = [{"until_step": 2, "pairs": ["en-de"]}, {"from_step": 2, "pairs": ["fr-en"]}]
+    schedule = {"pairs": ["en-de", "fr-en"], "phases": phases}
+    run = tiny_run(tmp_path, schedule=schedule, training={"steps": steps})
+    with caplog.at_level(logging.WARNING, "polyglot"):
+        make_trainer(run)
+    warnings = [record.message for record in caplog.records if "not train at all" in record.message]
+    expected = [
+        f"schedule.phases: {name} will not train at all, because no phase has them before "
+        "training.steps, 2; train longer, or change the phases (schedule.phases=[] removes all "
+        "phases)"
+        for name in untrained
+    ]
+    assert warnings == expected
