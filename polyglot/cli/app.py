@@ -212,5 +212,7 @@ def set_global_options(
 ) -> None:
     handler = LogHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
+    # huggingface_hub prints its messages itself.
+    handler.addFilter(lambda record: not record.name.startswith("huggingface_hub"))
     logging.basicConfig(handlers=[handler], force=True)
     logger.setLevel(logging.ERROR if quiet else logging.INFO)

@@ -50,7 +50,7 @@ def card_metadata(
         tags=[TASK, "multilingual", "polyglot"],
         datasets=hub_data_sets(run.config.data.train) or None,
         metrics=_metric_types(matrices) or None,
-        model_name=name,
+        model_name=name if results else None,
         eval_results=results or None,
         **further,
     )

@@ -74,18 +74,23 @@ class HubFiles:
                 name = path.relative_to(self.folder).as_posix()
                 patterns.append(glob.escape(name))
         if patterns:
-            _download(self.address, self.folder.name, patterns)
+            self._download(patterns)
 
     def fetch_all(self) -> None:
         """Download all files of the run and its results."""
         patterns = list(RUN_FILES)
         for name in RESULT_FOLDERS:
             patterns += _result_patterns(name)
-        _download(self.address, self.folder.name, patterns)
+        self._download(patterns)
 
     def fetch_results(self, name: str) -> None:
         """Download a folder of results, such as `evaluation/default`."""
-        _download(self.address, self.folder.name, _result_patterns(name))
+        self._download(_result_patterns(name))
+
+    def _download(self, patterns: Sequence[str]) -> None:
+        """Download more files of the same commit, if there are any."""
+        # The first file is here already; if nothing matched, the library would print a warning.
+        _download(self.address, self.folder.name, ["config.yaml", *patterns])
 
 
 def _result_patterns(folder: str) -> list[str]:

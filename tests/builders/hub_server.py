@@ -15,7 +15,10 @@ import socket
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlparse
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
 
 LARGE = (".safetensors", ".model", ".png")
 """Endings of files that are sent as LFS objects, as the hub's `.gitattributes` says."""
@@ -25,7 +28,7 @@ TOKEN = "hf_test"
 
 def blob_id(content: bytes) -> str:
     """Hash of a file as git computes it."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # noqa: S324
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Repository:
 
     def commit(self, branch: str, files: dict[str, bytes], message: str = "") -> str:
         content = f"{len(self.commits)} {message} {sorted(files)}"
-        commit = hashlib.sha1(content.encode()).hexdigest()  # noqa: S324
+        commit = hashlib.sha1(content.encode()).hexdigest()
         self.commits[commit] = files
         self.branches[branch] = commit
         self.messages.append(message)
@@ -136,7 +139,6 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         self.body = self.rfile.read(length)
         path = unquote(urlparse(self.path).path)
-        self.query = parse_qs(urlparse(self.path).query)
         self.hub.requests.append((self.command, path))
         for part, status in self.hub.statuses.items():
             if part in path:
@@ -385,3 +387,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content[:count])
         self.close_connection = True
+
+
+def use_hub(patch: pytest.MonkeyPatch, endpoint: str, cache: Path) -> None:
+    """Let `huggingface_hub`, which reads the environment only once, use a server and a cache."""
+    from huggingface_hub import _tree_cache, constants
+
+    patch.setenv("HF_TOKEN", TOKEN)
+    patch.setattr(constants, "ENDPOINT", endpoint)
+    template = f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    patch.setattr(constants, "HF_HUB_OFFLINE", False)
+    patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    patch.setattr(_tree_cache, "_IN_MEMORY_TREE_CACHE", {})

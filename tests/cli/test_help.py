@@ -38,6 +38,7 @@ COMMANDS = (
     "export",
     "match",
     "convert",
+    "push",
     "symbolize",
     "desymbolize",
     "check",

@@ -12,6 +12,8 @@ from tests.conftest import ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = "README.md"
 TUTORIAL = "docs/use/tutorial.md"
+HUB = "docs/use/hub.md"
+"""Page whose commands need a server; tests/publishing/test_hub_page.py runs them."""
 RECIPES = [f"docs/develop/{name}.md" for name in ("encoder", "option", "loss", "corpus", "metric")]
 """Pages that add a component."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

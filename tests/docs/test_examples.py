@@ -14,6 +14,7 @@ from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.config.loading import load_config
 from polyglot.config.schema import Config
 from polyglot.core import presets
+from polyglot.core.hub_address import is_hub_address
 from polyglot.core.yaml import dump_yaml, parse_value
 from polyglot.evaluation.protocol import Protocol
 from polyglot.experiments import Experiment
@@ -26,6 +27,7 @@ from polyglot.training.validation import Validator
 from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN, TEXT, Program, write_text
 from tests.conftest import ROOT
 from tests.docs.pages import (
+    HUB,
     PAGES,
     README,
     RECIPES,
@@ -53,9 +55,9 @@ COMMANDS = [
 ]
 YAML = [block for block in blocks("yaml") if block.page not in RECIPES]
 PYTHON = [
-    block for block in blocks("python") if block.page not in (TUTORIAL, ARCHITECTURE, *RECIPES)
+    block for block in blocks("python") if block.page not in (TUTORIAL, ARCHITECTURE, HUB, *RECIPES)
 ]
-"""The tutorial and the recipes of the developer guide have tests of their own."""
+"""The tutorial, the hub and the recipes of the developer guide have tests of their own."""
 
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -177,7 +179,7 @@ def test_command_exists(command, inside):
     if verb == "train" and not parameters["resume"]:
         load_config(parameters["config"], parameters["overrides"] or ())
     if verb == "show" and parameters["name"]:
-        is_run = (inside / parameters["name"]).is_dir()
+        is_run = is_hub_address(parameters["name"]) or (inside / parameters["name"]).is_dir()
         assert is_run or presets.categories_of(parameters["name"])
     if verb == "experiment" and command.block.page != TUTORIAL:
         assert Experiment.load(parameters["name"]).systems
@@ -198,7 +200,7 @@ SLOW_VERBS = ("analyse", "evaluate", "report")
 
 CHEAP = []
 for shown in COMMANDS:
-    if is_cheap(shown) and shown.block.page != README:
+    if is_cheap(shown) and shown.block.page not in (README, HUB):
         mark = pytest.mark.slow if shown.arguments[0] in SLOW_VERBS else ()
         CHEAP.append(pytest.param(shown, marks=mark))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from polyglot.training.validation import Validator
 from tests.builders.command_line import CONFIG, Program, write_text
-from tests.builders.hub_server import TOKEN, Hub
+from tests.builders.hub_server import Hub, use_hub
 from tests.builders.pictures import limit_pictures
 
 OVERRIDES = [
@@ -26,22 +25,6 @@ OVERRIDES = [
     "validation.bleu_pairs=[]",
     "data.train.0.licence=CC BY 2.0",
 ]
-
-
-@contextlib.contextmanager
-def use_hub(patch: pytest.MonkeyPatch, endpoint: str, cache: Path) -> Iterator[None]:
-    """Let `huggingface_hub`, which reads the environment only once, use a server and a cache."""
-    from huggingface_hub import _tree_cache, constants
-
-    patch.setenv("HF_TOKEN", TOKEN)
-    patch.setattr(constants, "ENDPOINT", endpoint)
-    template = f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    patch.setattr(constants, "HF_HUB_CACHE", str(cache))
-    patch.setattr(constants, "HF_HUB_OFFLINE", False)
-    patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    patch.setattr(_tree_cache, "_IN_MEMORY_TREE_CACHE", {})
-    yield
 
 
 @pytest.fixture(scope="session")
@@ -60,8 +43,8 @@ def published(tmp_path_factory) -> tuple[Path, dict[str, bytes], str]:
         protocol = Protocol.model_validate({"metrics": ["bleu", "chrf"], "resamples": 0})
         results = run.evaluation / "default"
         evaluate(run, Translator.load(run), protocol, folder=results).save(results)
-        with use_hub(patch, hub.endpoint, folder / "cache"):
-            url = push(run, "user/mine", licence="cc-by-4.0", message="First version")
+        use_hub(patch, hub.endpoint, folder / "cache")
+        url = push(run, "user/mine", licence="cc-by-4.0", message="First version")
         files = hub.repositories["user/mine"].files()
     return folder, files, url
 
@@ -71,7 +54,8 @@ def hub(monkeypatch, tmp_path) -> Iterator[Hub]:
     """An empty hub, an empty cache, and an empty working directory."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    with Hub() as server, use_hub(monkeypatch, server.endpoint, tmp_path / "cache"):
+    with Hub() as server:
+        use_hub(monkeypatch, server.endpoint, tmp_path / "cache")
         yield server
 
 

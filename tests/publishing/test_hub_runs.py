@@ -67,8 +67,7 @@ def test_languages_may_be_spelled_differently(hub_with_run):
     assert (translator.sources, translator.targets) == (["de"], ["en"])
 
 
-def test_revision(hub_with_run, published, polyglot):
-    _, files, _ = published
+def test_revision(hub_with_run, polyglot):
     repository = hub_with_run.repositories["user/mine"]
     first = repository.branches["main"]
     repository.commit("main", {"README.md": b"nothing else"})

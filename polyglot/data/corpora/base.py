@@ -40,7 +40,7 @@ class Corpus(ABC):
         """The text of each language stands alone: it is used for copies (`de-de`) and vocabularies,
         and its files need not be parallel."""
 
-        licence: str | None = Field(default=None, min_length=1, max_length=200)
+        licence: str | None = None
         """Licence of the text, such as `CC BY 2.0`. It changes nothing here; the model card of
         `polyglot push` names it."""
 
