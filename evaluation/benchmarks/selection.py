@@ -25,7 +25,7 @@ from polyglot.decoding.beam_search import search
 from polyglot.decoding.vocabulary_selection import (
     RestrictedVocabularyDecoder,
     select_words,
-    selection_saves_time,
+    selection_is_useful,
 )
 from polyglot.inference.translator import Translator
 from polyglot.model.config import ModelConfig
@@ -144,7 +144,7 @@ def searches_of_random_model(arguments: argparse.Namespace) -> Searches:
             memory = model.encode("de", tokens[rows], mask[rows])
             lengths = mask[rows].sum(dim=1)
             selected = None
-            if words is not None and selection_saves_time(words, arguments.vocabulary):
+            if words is not None and selection_is_useful(words, arguments.vocabulary):
                 predictor = decoder.word_predictor("initial_words")
                 initial_state = decoder.body.initial_state(memory)
                 hidden, _ = predictor(initial_state, memory)

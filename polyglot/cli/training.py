@@ -109,14 +109,14 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     directory is reported.
     """
     from polyglot.training.dry_run import plan_training
-    from polyglot.training.resume import check_places, last_checkpoint
+    from polyglot.training.resume import check_output_paths, last_checkpoint
 
     resumed_run = None
     warning = None
     if not resume:
         warning = run.occupied_message()
     else:
-        check_places(run)
+        check_output_paths(run)
         if last_checkpoint(run):
             resumed_run = run
 
@@ -229,13 +229,13 @@ def _prepare(run: Run, processes: Processes, *, resume: bool) -> Trainer:
     from polyglot.runs import checkpoint as checkpoints
     from polyglot.runs.config_changes import log_changes_since
     from polyglot.training.build import build_trainer
-    from polyglot.training.resume import check_places, last_checkpoint
+    from polyglot.training.resume import check_output_paths, last_checkpoint
     from polyglot.training.training_log import start_trackers
     from polyglot.training.validation import Validator
 
     def build() -> Trainer:
         if resume and processes.is_main:
-            check_places(run)
+            check_output_paths(run)
             last_checkpoint(run)
         return build_trainer(run, Validator(run, processes), processes)
 

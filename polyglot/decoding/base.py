@@ -93,7 +93,7 @@ class SearchConfig(ComponentConfig):
 
 
 class StepDecoder(Protocol):
-    """Interface of decoders for a search: methods of `Decoder` in model/decoders/base.py."""
+    """Interface of decoders for a search; `LanguageDecoder` in model/language_modules.py has it."""
 
     def start(self, memory: Memory) -> Any:
         """Return the state before the first token, for the memory (B, K, D) of B sentences."""
@@ -132,4 +132,4 @@ class Hypothesis:
     tokens: tuple[int, ...]
     """Tokens without BOS and EOS."""
     is_cut: bool = field(default=False, compare=False)
-    """True if the search ended it at the largest length."""
+    """True if it has the largest length; set after the search (inference/generation.py)."""

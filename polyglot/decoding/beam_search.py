@@ -22,7 +22,7 @@ from polyglot.tasks.transfers import to_device, to_host_together
 
 
 class CompleteHypotheses:
-    """Best complete hypotheses of one sentence so far."""
+    """Complete hypotheses of one sentence so far, best first."""
 
     def __init__(self, config: SearchConfig) -> None:
         self.config = config

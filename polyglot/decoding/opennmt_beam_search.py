@@ -1,8 +1,11 @@
 """Beam search of OpenNMT-py 3.0.4, for identical translations of converted models.
 
-It differs from `polyglot.decoding.beam_search.search` in three points
+It differs from `polyglot.decoding.beam_search.search` in five points
 (`onmt/translate/beam_search.py`):
 
+- PAD and BOS may be chosen.
+- At the length limit, open hypotheses end as they are; `search` lets only EOS follow, and adds its
+  log-probability.
 - Ended hypotheses also take places in the beam, so in the next step fewer hypotheses are open.
 - It divides the log-probability of a hypothesis of l tokens, EOS included, by (l + 1)^α, not by
   l^α.

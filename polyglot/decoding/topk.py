@@ -34,7 +34,8 @@ def topk_continuations(
     sentences, hypotheses = totals.shape
     scores = scores.float()
 
-    # One column at a time: an index of several would be copied to the device, which waits for it.
+    # Take one column at a time: a list of several indices would be copied to the device, and the
+    # program would wait.
     excluded_columns = [scores[:, token].unsqueeze(1) for token in excluded]
     excluded_scores = torch.cat([scores[:, :0], *excluded_columns], dim=1)  # a copy
     for token in excluded:

@@ -22,8 +22,8 @@ FEW_WORDS = 1000
 translation (Weng et al. 2017, section 4.4)."""
 
 
-def selection_saves_time(count: int, vocabulary_size: int) -> bool:
-    """False if search among selected words may take longer than search among all words.
+def selection_is_useful(count: int, vocabulary_size: int) -> bool:
+    """False if the words are (nearly) all words, or if search among them may take longer.
 
     With more than half of the words, the smaller products save about as much time as the selection
     takes. Measured with `evaluation/benchmarks/selection.py`. count: without the special tokens.
@@ -49,7 +49,7 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
 
 
 def select_words(scores: Tensor, count: int, *, together: bool) -> Tensor | None:
-    """Return the selected words: (B, K) of each sentence, or (U,) of all sentences if `together`.
+    """Return the selected words: (B, U) of each sentence, or (U,) of all sentences if `together`.
 
     A single sentence always has (U,) words, which take fewer operations. Returns None if a search
     among all words is faster than a search among these (U,) words. scores (B, V).
@@ -58,13 +58,13 @@ def select_words(scores: Tensor, count: int, *, together: bool) -> Tensor | None
     if len(words) > 1 and not together:
         return words
     words = union_of_words(words)
-    if selection_saves_time(len(words) - len(SPECIAL_TOKENS), scores.shape[1]):
+    if selection_is_useful(len(words) - len(SPECIAL_TOKENS), scores.shape[1]):
         return words
     return None
 
 
 def union_of_words(words: Tensor) -> Tensor:
-    """Return the words of all sentences: words (B, K) -> (U,), ascending."""
+    """Return the words of all sentences: words (B, U) -> (U,), ascending."""
     host_words = to_host(words)
     is_selected = torch.zeros(int(host_words.max()) + 1, dtype=torch.bool)
     is_selected[host_words.flatten()] = True
@@ -77,7 +77,7 @@ class RestrictedState(NamedTuple):
 
     decoder_state: Any
     words: Tensor
-    """(B, K) words of each sentence, or (U,) words of all sentences."""
+    """(B, U) words of each sentence, or (U,) words of all sentences."""
 
 
 class RestrictedVocabularyDecoder:
@@ -87,7 +87,7 @@ class RestrictedVocabularyDecoder:
     """
 
     def __init__(self, decoder: SelectingDecoder, words: Tensor) -> None:
-        """words: (B, K) for each sentence or (U,) for all, ascending, with the special tokens."""
+        """words: (B, U) for each sentence or (U,) for all, ascending, with the special tokens."""
         self.decoder = decoder
         self.words = words
 

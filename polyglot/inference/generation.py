@@ -16,7 +16,7 @@ from polyglot.decoding.ensemble_decoder import Average, EnsembleDecoder, Ensembl
 from polyglot.decoding.vocabulary_selection import (
     RestrictedVocabularyDecoder,
     select_words,
-    selection_saves_time,
+    selection_is_useful,
 )
 from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
@@ -167,7 +167,7 @@ def _select_words(
     target: str,
     config: SearchConfig,
 ) -> torch.Tensor | None:
-    """Return the only words that search may use: (B, K) for each sentence, or (U,) for all.
+    """Return the only words that search may use: (B, U) for each sentence, or (U,) for all.
 
     None if search uses all words. Raises ConfigError if no model can select words.
     """
@@ -179,7 +179,7 @@ def _select_words(
         raise ConfigError(_no_selection(target, config))
 
     vocabulary_size = sources[0].translator.model.decoders[target].output.out_features
-    if not selection_saves_time(config.select, vocabulary_size):
+    if not selection_is_useful(config.select, vocabulary_size):
         return None
 
     scores = [source.translator.word_scores(source, target, config) for source in selecting]

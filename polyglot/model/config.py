@@ -95,14 +95,16 @@ class ModelConfig(LanguageConfig):
     encoder of another size gets a projection."""
     initial_range: float | None = Field(None, gt=0, le=10)
     """Draw every parameter uniformly from ± this value (0.1 in the program of Vázquez et al. 2018),
-    instead of the usual initialisation of each kind of parameter."""
+    instead of the usual initialisation of each kind of parameter. Layer norms, and the embedding of
+    padding, stay as usual."""
     initial_std: float | None = Field(None, gt=0, le=10)
     """Draw every matrix except recurrent ones from a normal distribution with this standard
     deviation (Weng et al. 2017: 0.01), instead of the usual initialisation. Recurrent matrices stay
     orthogonal."""
     initial_parameters: Literal["same", "independent"] = "same"
-    """Initial parameters of different languages. `same`: encoders of equal size start with the same
-    parameters, and decoders too, except for embeddings and output layers. `independent`: all
+    """Initial parameters of different languages. `same`: the layers and options of encoders of
+    equal size start with the same parameters, and those of decoders too. Embeddings, projections to
+    `states_size` and output layers, also those of word predictors, differ. `independent`: all
     parameters differ."""
     languages: dict[str, LanguageConfig] = {}
     """Settings of single languages that differ, such as `de: {encoder: {layers: 1}}`; all other
@@ -192,9 +194,9 @@ class ModelConfig(LanguageConfig):
                 yield Problem(("decoder", requirement.key), message)
 
     def _context_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
-        """Yield the context gates with `context: source` for which an encoder has no context.
+        """Yield the first problem of a context gate of the decoder with `context: source`.
 
-        Every encoder needs a context gate whose context has the size that the decoder's gate reads.
+        It needs a context gate in every encoder, with a context of the size that it reads.
         """
         for number, option in enumerate(settings.options.decoder):
             if getattr(option, "context", None) != "source":
@@ -251,8 +253,9 @@ class ModelConfig(LanguageConfig):
         if shared:
             yield f"{part}.{sharing.group_name(part, language)}"
 
-        # A decoder always has parameters of the language alone: the vector of its language token
-        # (see `Embedding`). An encoder has none if its layers and its table are both elsewhere.
+        # A decoder always has parameters of the language alone: all its layers if it is not shared,
+        # otherwise at least the vector of its language token (see `Embedding`). An encoder has none
+        # if its layers and its table are both elsewhere.
         has_own_layers = not shared
         has_own_table = not separate_table
         if part == "decoder" or has_own_layers or has_own_table:

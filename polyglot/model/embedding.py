@@ -24,8 +24,8 @@ class EmbeddingConfig(ComponentConfig):
     tie_sides: bool = False
     """Share one table between the encoder and the decoder of a language."""
     tie_output: bool = False
-    """Use the decoder's table as its output layer too; needs `decoder.size` equal to
-    `embedding.size`."""
+    """Use the decoder's table as its output layer too; needs `decoder.size` (or
+    `decoder.output_size`, if set) equal to `embedding.size`."""
 
 
 class Embedding(nn.Module):

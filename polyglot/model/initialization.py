@@ -47,9 +47,9 @@ def initialize(
 
     same_in_all_languages: bodies and options of one side (encoder or decoder) and of equal size get
     the same values in every language, which brings the languages closer to a common space. A body
-    is an encoder or decoder without embeddings and output layer. Embeddings and output layers get
-    different values, because equal word numbers mean different words. If False, all values differ
-    between languages.
+    is an encoder or decoder without embeddings, projection and output layer. These get different
+    values, because equal word numbers mean different words. If False, all values differ between
+    languages.
 
     initial_range: draw uniformly from ± this value, as the program of Vázquez et al. 2018 does. If
     None: Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases
@@ -69,7 +69,8 @@ def initialize(
 
         is_body = key.startswith(("body.", "options."))
         is_body = is_body and id(parameter) not in vocabulary_parameters
-        # Components with the same seed name draw the same values: all languages, or only this one.
+        # Components with the same seed name draw the same values. It is the side if all languages
+        # draw the same values, otherwise the name of the component.
         seed_name = side if is_body and same_in_all_languages else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{seed_name}/{key}".encode()))
 

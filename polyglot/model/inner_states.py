@@ -13,7 +13,7 @@ class InnerStates(NamedTuple):
     states: Tensor
     """s_j of every position, (B, T, ·)."""
     contexts: Tensor | None = None
-    """c_j of every position, (B, T, ·), or already multiplied by W_c (recurrent decoder); None if
-    the decoder has no contexts."""
+    """c_j of every position, (B, T, ·), or W_c c_j with the matrix W_c of the last layer (recurrent
+    decoders); None if the decoder has no contexts."""
     words: Tensor | None = None
     """Embedded words y_{j-1}, (B, T, E); None if the layer does not read them."""

@@ -18,6 +18,7 @@ from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 from polyglot.model.options import build_options, options_at
+from polyglot.model.options.base import Place
 
 OutputLayer = AccumulatedLinear | SelectedRowsLinear | LowPrecisionLinear
 """Output layer of a search, prepared for many steps."""
@@ -57,11 +58,11 @@ class LanguageEncoder(nn.Module):
             return
 
         self.body = ENCODERS.build(config, input_size=embedding.size)
-        option_sizes = {
+        arguments = {
             "embedding": {"size": embedding.size, "memory_size": None},
             "states": {"input_size": embedding.size, "size": self.body.size},
         }
-        self.options = build_options(options, sizes=option_sizes)
+        self.options = build_options(options, arguments=arguments)
         self.projection = resize(self.body.size, states_size)
 
     def shared_modules(self) -> nn.ModuleDict:
@@ -97,10 +98,10 @@ class DecoderState(NamedTuple):
     """Decoding state of the body."""
     output: OutputLayer
     """Output layer (V, D); with vocabulary selection, only the rows of the selected words. Its
-    matrix is converted once to the layout and number type of the steps."""
-    options: tuple[Any, ...]
+    matrix is prepared once for all steps, except with words selected for each sentence."""
+    embedding_option_states: tuple[Any, ...]
     """State of each option between the embeddings and the body."""
-    states_options: tuple[Any, ...]
+    states_option_states: tuple[Any, ...]
     """State of each option between the body and the output layer."""
 
 
@@ -150,7 +151,7 @@ class LanguageDecoder(nn.Module):
         memory_size: int,
         vocabulary_size: int,
     ) -> nn.ModuleDict:
-        option_sizes = {
+        arguments = {
             "embedding": {"size": embedding_size, "memory_size": memory_size},
             "states": {
                 "input_size": embedding_size,
@@ -165,7 +166,7 @@ class LanguageDecoder(nn.Module):
                 "vocabulary_size": vocabulary_size,
             },
         }
-        return build_options(options, sizes=option_sizes)
+        return build_options(options, arguments=arguments)
 
     def shared_modules(self) -> nn.ModuleDict:
         """Return the modules that the languages of a sharing group have in common."""
@@ -209,16 +210,16 @@ class LanguageDecoder(nn.Module):
         words: with vocabulary selection, the words that get logits: (U,) for all sentences, or
         (B, U) for each sentence.
         """
-        options = tuple(option.start(memory) for option in options_at(self.options, "embedding"))
-        states_options = tuple(
-            option.start(memory) for option in options_at(self.options, "states")
-        )
         return DecoderState(
             self.body.start(memory),
             self._output_layer(words),
-            options,
-            states_options,
+            self._start_options("embedding", memory),
+            self._start_options("states", memory),
         )
+
+    def _start_options(self, place: Place, memory: Memory) -> tuple[Any, ...]:
+        """Return the first states of the options at one place."""
+        return tuple(option.start(memory) for option in options_at(self.options, place))
 
     def _output_layer(self, words: Tensor | None) -> OutputLayer:
         weight = self.output.weight
@@ -247,22 +248,28 @@ class LanguageDecoder(nn.Module):
         """
         # Options make a word depend on its context, so equal words have different inputs. On other
         # devices than the CPU, a search for equal words would wait for the device.
-        if state.options or tokens.device.type != "cpu":
-            words, options = self._step_options(self.embedding(tokens), state.options)
+        if state.embedding_option_states or tokens.device.type != "cpu":
+            embedded = self.embedding(tokens)
+            option_states = state.embedding_option_states
+            words, option_states = self._step_embedding_options(embedded, option_states)
             prepared_words = self.body.prepare_words(words, state.body)
         else:
-            options = state.options
+            option_states = state.embedding_option_states
             distinct_tokens, rows = tokens.unique(return_inverse=True)
             distinct_words = self.embedding(distinct_tokens)
             distinct_prepared = self.body.prepare_words(distinct_words, state.body)
             prepared_words = distinct_prepared.index_select(0, rows)
 
         states, body = self.body.step(prepared_words, state.body, memory)
-        states, states_options = self._step_states_options(states, state.states_options)
-        next_state = state._replace(body=body, options=options, states_options=states_options)
+        states, states_option_states = self._step_states_options(states, state.states_option_states)
+        next_state = state._replace(
+            body=body,
+            embedding_option_states=option_states,
+            states_option_states=states_option_states,
+        )
         return state.output(states), next_state
 
-    def _step_options(
+    def _step_embedding_options(
         self,
         words: Tensor,
         states: tuple[Any, ...],
@@ -291,16 +298,24 @@ class LanguageDecoder(nn.Module):
 
         sentences: indices (B',) of the sentences to keep, or None to keep all of them.
         """
-        options = []
-        for option, option_state in zip(options_at(self.options, "embedding"), state.options):
-            options.append(option.reorder(option_state, rows))
-        states_options = []
-        for option, option_state in zip(options_at(self.options, "states"), state.states_options):
-            states_options.append(option.reorder(option_state, rows))
+        embedding_states = self._reorder_options("embedding", state.embedding_option_states, rows)
+        states_states = self._reorder_options("states", state.states_option_states, rows)
 
         output = state.output
         if sentences is not None and isinstance(output, SelectedRowsLinear):
             output = output.select(sentences)
 
         body = self.body.reorder(state.body, rows, sentences)
-        return DecoderState(body, output, tuple(options), tuple(states_options))
+        return DecoderState(body, output, embedding_states, states_states)
+
+    def _reorder_options(
+        self,
+        place: Place,
+        option_states: tuple[Any, ...],
+        rows: Tensor,
+    ) -> tuple[Any, ...]:
+        """Reorder the states of the options at one place."""
+        reordered = []
+        for option, option_state in zip(options_at(self.options, place), option_states):
+            reordered.append(option.reorder(option_state, rows))
+        return tuple(reordered)

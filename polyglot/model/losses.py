@@ -46,7 +46,7 @@ class TranslationLoss(Loss):
 
     class Config(Loss.Config):
         weight: float = Field(1.0, gt=0, le=1e6)
-        """Weight in the total; more than 0, because no other loss trains a decoder."""
+        """Weight in the total; more than 0, because no other loss trains the next word."""
         label_smoothing: float = Field(0.0, ge=0, lt=1)
         """Share of the probability that is spread over the vocabulary (Szegedy et al. 2016).
         Validation measures the cross-entropy without it."""
@@ -276,7 +276,7 @@ class Criterion:
             if loss_config.weight > 0:
                 self.losses[name] = LOSSES.build(loss_config)
 
-    def count(self, batch: Batch) -> int:
+    def divisor(self, batch: Batch) -> int:
         """Return the divisor for this batch: the number of sentences or of target tokens.
 
         It is the weight of the batch in an update of several batches.
@@ -295,4 +295,4 @@ class Criterion:
         total_per_token = sum(
             self.losses[name].config.weight * term for name, term in terms.items()
         )
-        return Losses(terms, total_per_token * (batch.target_tokens / self.count(batch)))
+        return Losses(terms, total_per_token * (batch.target_tokens / self.divisor(batch)))

@@ -38,7 +38,7 @@ class Memory:
         return self.mask if self.visible is None else self.visible
 
     def mean(self) -> Tensor:
-        """Mean of the real rows (B, D); the initial state of the decoders."""
+        """Mean of the real rows (B, D); by default, decoders start from it."""
         return masked_mean(self.states, self.mask)
 
     def select(self, index: Tensor) -> Memory:

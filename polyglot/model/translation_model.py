@@ -215,8 +215,9 @@ class TranslationModel(nn.Module):
     def component_tensors(self) -> dict[str, dict[str, Tensor]]:
         """Return the tensors that checkpoints store for each component.
 
-        These are its parameters and its annealed quantities. A tensor of several components belongs
-        to the first of them; a component without tensors is left out.
+        These are its parameters and its annealed quantities (values that change with the step by a
+        fixed formula, such as the temperature of one-hot roles). A tensor of several components
+        belongs to the first of them; a component without tensors is left out.
         """
         assigned: set[int] = set()
         result = {}

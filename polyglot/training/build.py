@@ -324,7 +324,8 @@ def set_cuda_arithmetic(training: TrainingConfig) -> None:
     torch.backends.cuda.matmul.allow_tf32 = allow_tf32
     torch.backends.cudnn.allow_tf32 = allow_tf32
     torch.use_deterministic_algorithms(training.deterministic, warn_only=True)
-    # PyTorch would fill new tensors with NaN, which takes time; a test of this program does so.
+    # With deterministic algorithms, PyTorch also fills new tensors with NaN, to find code that
+    # reads them too early. This takes time, and only tests need it.
     torch.utils.deterministic.fill_uninitialized_memory = False
 
 
@@ -356,7 +357,7 @@ def build_local_model(run: Run, placement: Placement, processes: Processes) -> T
 
     with torch.device("meta"):
         counts = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))
-    memory = parameter_memory(config, counts, tasks_with_gradients=placement.tasks_with_gradients)
+    memory = parameter_memory(config, counts, gradient_task_count=placement.gradient_task_count)
     warning = memory_warning(memory)
     if warning:
         logger.warning(warning)

@@ -70,7 +70,7 @@ class TrainingPlan:
     """number of parameters by component"""
     placement: Placement
     option_parameters: dict[str, dict[str, int]]
-    """number of parameters of each option, by component; of components with options"""
+    """number of parameters of each option, by component; components without options are left out"""
 
     def memory(self) -> dict[str, int]:
         """Estimated bytes by purpose; with several processes, those of the largest one."""
@@ -84,7 +84,7 @@ class TrainingPlan:
         memory = parameter_memory(
             self.config,
             largest,
-            tasks_with_gradients=self.placement.tasks_with_gradients,
+            gradient_task_count=self.placement.gradient_task_count,
         )
         memory["activations"] = activation_memory(self.config, self.datasets)
         return memory
@@ -163,7 +163,7 @@ class TrainingPlan:
         memory = self.memory()
         descriptions = describe_memory(
             self.config,
-            tasks_with_gradients=self.placement.tasks_with_gradients,
+            gradient_task_count=self.placement.gradient_task_count,
         )
         for purpose, size in memory.items():
             table.add_row(purpose, in_mebibytes(size), descriptions[purpose])
@@ -191,7 +191,7 @@ def plan_training(
     """
     check_processes(config, process_count)
     corpora = check_and_open_corpora(config, resuming=resumed_run is not None, run=resumed_run)
-    _check_all_held_out(config, resumed_run)
+    _check_held_out_texts(config, resumed_run)
     warm_start = open_warm_start(config, resuming=resumed_run is not None)
 
     if resumed_run:
@@ -240,20 +240,20 @@ def plan_training(
     return plan
 
 
-def _check_all_held_out(config: Config, run: Run | None) -> None:
+def _check_held_out_texts(config: Config, run: Run | None) -> None:
     """Check the validation and test text.
 
     These are the validation text of the tasks and of the pairs whose BLEU is measured, and the test
     text of all directions.
     """
-    _check_held_out(config, run, config.data.valid, [task.pair for task in config.tasks])
+    _check_held_out_text(config, run, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
-        _check_held_out(config, run, config.data.valid, bleu_pairs)
-    _check_held_out(config, run, config.data.test, directions(config))
+        _check_held_out_text(config, run, config.data.valid, bleu_pairs)
+    _check_held_out_text(config, run, config.data.test, directions(config))
 
 
-def _check_held_out(
+def _check_held_out_text(
     config: Config,
     run: Run | None,
     corpora: Sequence[ComponentConfig],

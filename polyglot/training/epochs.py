@@ -1,4 +1,4 @@
-"""Length of a run in epochs: the number of steps that draw as many sentence pairs.
+"""Conversion of the length of a run from epochs to steps.
 
 In an epoch, as many sentence pairs are drawn as all tasks have together; copies count as tasks. The
 schedule decides which: with `proportional`, every sentence pair is drawn once in an epoch on

@@ -2,9 +2,9 @@
 
 The gradients of a component are sent in buckets, in a fixed order, while the backward pass still
 runs. If one rank trained a component, it broadcasts the gradients; if several ranks trained it, the
-gradients are summed. A batch is weighted by its target tokens (or sentences) divided by those of
-all batches of the update. The ranks gather these counts before each update, so that several
-processes compute the same update as one process that accumulates the same batches.
+gradients are summed. A batch is weighted by its number of target tokens (or of sentences), divided
+by that of all batches of the update. The ranks gather these counts before each update, so that
+several processes compute the same update as one process that accumulates the same batches.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class GradientExchange:
     ) -> None:
         """Start to gather the counts of all scheduled batches of an update.
 
-        local_counts: target tokens (or sentences) of the batches of this rank.
+        local_counts: number of target tokens (or of sentences) of each batch of this rank.
         stop_signal: signal that asked this process to stop, or 0.
         """
         self._step = step

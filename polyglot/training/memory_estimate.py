@@ -59,11 +59,11 @@ def parameter_memory(
     config: Config,
     counts: Mapping[str, int],
     *,
-    tasks_with_gradients: int,
+    gradient_task_count: int,
 ) -> dict[str, int]:
     """Bytes of parameters, optimizer state and gradients.
 
-    counts: number of parameters by component. tasks_with_gradients: number of tasks whose
+    counts: number of parameters by component. gradient_task_count: number of tasks whose
     components have gradients at the same time.
     """
     total = sum(counts.values())
@@ -76,7 +76,7 @@ def parameter_memory(
     return {
         "parameters": BYTES_PER_NUMBER * total,
         "optimizer": BYTES_PER_NUMBER * config.optimizer.state_numbers_per_parameter * total,
-        "gradients": BYTES_PER_NUMBER * min(largest_task * tasks_with_gradients, total),
+        "gradients": BYTES_PER_NUMBER * min(largest_task * gradient_task_count, total),
     }
 
 
@@ -104,7 +104,7 @@ def activation_memory(config: Config, datasets: Mapping[str, TaskDataset | Strea
 
 
 def _state_size(config: Config, task: Task) -> int:
-    """Sizes of the states of all layers of a task and of its larger embedding."""
+    """Sum of the state sizes of all layers of a task, and of the size of its larger embedding."""
     source_model = config.model.for_language(task.source)
     target_model = config.model.for_language(task.target)
     encoder_size = _total_size(source_model.encoder)
@@ -141,7 +141,7 @@ def _largest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDat
     return largest
 
 
-def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, str]:
+def describe_memory(config: Config, *, gradient_task_count: int) -> dict[str, str]:
     """Explanation of each part of the memory, in words."""
     optimizer = config.optimizer.type
     state_numbers = config.optimizer.state_numbers_per_parameter
@@ -152,10 +152,10 @@ def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, s
     else:
         optimizer_words = f"up to {state_numbers} numbers of {optimizer} for each parameter"
 
-    if tasks_with_gradients == 1:
+    if gradient_task_count == 1:
         tasks = "one task trains"
     else:
-        tasks = f"{tasks_with_gradients} tasks train"
+        tasks = f"{gradient_task_count} tasks train"
     return {
         "parameters": "4 bytes each",
         "optimizer": optimizer_words,

@@ -65,9 +65,9 @@ def match_parameters(
 ) -> ParameterMatch:
     """Find widths with which the model has about `goal` parameters.
 
-    All widths are multiplied by one factor and rounded, so that the number of heads still divides
-    them. If that is not exact enough, the widths inside components are scaled once more. Raises
-    ConfigError if the result differs from the goal by more than one percent.
+    All widths are multiplied by one factor and rounded; the number of heads still divides the
+    widths between components. If that is not exact enough, the widths inside components are scaled
+    once more. Raises ConfigError if the result differs from the goal by more than one percent.
     """
     original = config.model.model_dump()
     unit = _width_unit(original)

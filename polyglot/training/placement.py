@@ -58,7 +58,7 @@ class Placement:
         return tuple(range(self.process_count))
 
     @property
-    def tasks_with_gradients(self) -> int:
+    def gradient_task_count(self) -> int:
         """Number of tasks whose components have gradients on a rank at the end of an update.
 
         A rank that has every component also receives the gradients of the tasks of other ranks.

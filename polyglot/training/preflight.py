@@ -41,7 +41,7 @@ def check_and_open_corpora(
     Warns about languages without test text, unknown language codes and missing tokenizers.
     resuming: True for a continued run; the runs of `initialize` are then not checked. run: a
     continued run; its relative paths of texts are also tried in the folder where it was started.
-    Raises ConfigError with all problems, DataError if only text is missing.
+    Raises ConfigError with all problems, DataError if all problems are about text.
     """
     train = _corpora(config, config.data.train, run)
     held_out = _held_out_corpora(config, run)

@@ -32,7 +32,7 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
     return checkpoint
 
 
-def check_places(run: Run) -> None:
+def check_output_paths(run: Run) -> None:
     """Check that training can write its log and its checkpoints, before anything is changed.
 
     Raises CheckpointError if something else is in their place, such as a FIFO.
@@ -148,7 +148,7 @@ class StreamChanges:
     streamed: Sequence[str] = ()
     """tasks with streamed text, changed or not"""
     restarted: Sequence[str] = ()
-    """tasks whose pool of streamed sentences is read again from its beginning"""
+    """tasks whose pool (streamed sentences in memory, which are shuffled) is read again"""
     changed: Sequence[str] = ()
     """tasks with another text than in the checkpoint"""
 
@@ -187,8 +187,9 @@ def validation_warning(
 ) -> str | None:
     """Message if the validation has changed; None if its results can be compared with the old ones.
 
-    progress: that of the checkpoint. stored, current: criterion and fingerprints of the text by
-    pair; None for a run without validation text, and in older checkpoints.
+    progress: that of the checkpoint. stored, current: metric of the best checkpoint, and
+    fingerprints of the text by pair; None for a run without validation text, and in older
+    checkpoints.
     """
     if not stored or not current or stored == current:
         return None

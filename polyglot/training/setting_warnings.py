@@ -18,7 +18,7 @@ ROUNDING_FACTOR = 10_000
 
 
 def warn_about_settings(config: Config, model: TranslationModel, *, resuming: bool) -> None:
-    """Log settings without effect, and two settings that train, but probably not as expected.
+    """Warn about settings without effect, and about two that users probably expect otherwise.
 
     These are one-hot roles that start from random values, and temperatures that do not reach their
     minimum.
@@ -35,7 +35,7 @@ def warn_about_settings(config: Config, model: TranslationModel, *, resuming: bo
 
 
 def _temperature_messages(config: Config, model: TranslationModel) -> Iterator[str]:
-    """Yield one sentence for each schedule that does not reach its minimum within the run."""
+    """Yield a sentence for annealed quantities that do not reach their minimum within the run."""
     steps = config.training.steps
     names_of: dict[str, list[str]] = {}
     for name, annealed in model.annealed().items():

@@ -1,4 +1,4 @@
-"""Training state: everything except the model that a checkpoint needs to resume exactly."""
+"""Training state: what a checkpoint needs besides the model, for an exact resume."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class TrainState:
         self.placement = placement
         self.processes = processes
         self.validation: dict[str, Any] | None = None
-        """criterion of the best checkpoint and fingerprints of its text"""
+        """metric that decides the best checkpoint, and fingerprints of the validation text"""
         if validation_texts is not None:
             best_by = run.config.validation.best_by
             self.validation = {"by": best_by, "texts": dict(validation_texts)}

@@ -226,10 +226,10 @@ class Trainer:
         scheduled_batches: Sequence[ScheduledBatch],
         batches: Mapping[int, LocalBatch],
     ) -> None:
-        """Tell the other ranks the target tokens (or sentences) of the local batches."""
+        """Tell the other ranks the number of target tokens (or sentences) of each local batch."""
         local_counts = {}
         for batch_index, local in batches.items():
-            local_counts[batch_index] = self.criterion.count(local.batch)
+            local_counts[batch_index] = self.criterion.divisor(local.batch)
         self.exchange.begin(
             step,
             scheduled_batches,
@@ -244,7 +244,8 @@ class Trainer:
     ) -> dict[int, int]:
         """Add the gradients of each local batch, weighted by its share of the update.
 
-        Returns the target tokens (or sentences) of all batches of the update, by index.
+        Returns the number of target tokens (or of sentences) of each batch of the update, by its
+        index.
         """
         counts: dict[int, int] = {}
         total = 0
@@ -364,7 +365,10 @@ class Trainer:
         return step % every == 0 or step == self.settings.steps
 
     def _monitor(self, norm: Tensor) -> None:
-        """Record the gradient norm; read the losses if a line of the log needs them."""
+        """Record the gradient norm; read the losses at each line of the log.
+
+        Where reading takes no time, they are read at every step.
+        """
         self.loss_monitor.add_norm(self.progress.step, norm)
         if self.loss_monitor.reads_every_step or self._is_due(self.settings.log_every):
             self._read_losses()
@@ -407,7 +411,8 @@ class Trainer:
             self.save()
             raise
         finally:
-            self.model.train()  # not in every step: it visits the modules of all languages
+            # Here and not in every step, because `train()` visits the modules of all languages.
+            self.model.train()
 
     def _write_validation_line(
         self,

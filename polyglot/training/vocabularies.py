@@ -29,7 +29,8 @@ SHORT_TEXT = 50_000
 """Largest number of sentences of a short text: learning its vocabulary takes only seconds."""
 
 KEPT_SENTENCES = 500_000
-"""Sentences of short texts that stay in memory; those of further texts are read again."""
+"""Largest number of sentences of short texts that stay in memory together; further texts are read
+again."""
 
 
 def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
@@ -126,8 +127,8 @@ def build_vocabularies(
 
     Languages that share a vocabulary learn it from the text of all languages of their group.
     Raises ConfigError with all sizes that do not fit their text, DataError for empty text. Short
-    texts with a doubtful size come first, since this takes little time: impossible sizes are
-    reported before any other vocabulary is learnt. Long texts come last.
+    texts whose vocabulary size may not fit come first, since this takes little time: impossible
+    sizes are reported before any other vocabulary is learnt. Long texts come last.
     """
     groups: dict[str, str] = {}
     for language in languages:
@@ -171,7 +172,11 @@ def _sort_texts(
     normalisers: Mapping[str, Normaliser],
     groups: Mapping[str, str],
 ) -> _Texts:
-    """Read short texts, at most KEPT_SENTENCES of them. groups: a language of each."""
+    """Sort the texts into doubtful, short and long ones.
+
+    Short texts stay in memory, up to KEPT_SENTENCES sentences together. groups: one language of
+    each group, by the name of the group.
+    """
     texts = _Texts()
     kept_sentences = 0
     for group, language in groups.items():

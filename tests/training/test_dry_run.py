@@ -68,7 +68,7 @@ def test_a_dry_run_counts_the_parameters_of_the_model_that_is_built(sections, tm
 
 
 def descriptions_of(plan):
-    return describe_memory(plan.config, tasks_with_gradients=plan.placement.tasks_with_gradients)
+    return describe_memory(plan.config, gradient_task_count=plan.placement.gradient_task_count)
 
 
 def test_the_tables_show_tasks_vocabularies_components_and_memory(tmp_path):

@@ -155,7 +155,7 @@ def test_parts_of_a_batch_give_the_gradient_of_the_batch(per):
         share = COUNTS[per](part) / total
         (criterion(model(part), part).total * share).backward()
     parameters = model.component_parameters()
-    part_counts = [(part.task.pair, criterion.count(part)) for part in parts]
+    part_counts = [(part.task.pair, criterion.divisor(part)) for part in parts]
     counts = count_by_component(part_counts, parameters, model.sharing)
     scale_to_means(parameters, counts, total=total)
     for name, gradient in expected.items():

@@ -36,7 +36,7 @@ class Decoder(nn.Module):
     """Map embedded target words and the memory to states, which the output layer projects.
 
     A subclass has a nested `Config` with at least the field `size`, and sets the attribute
-    `output_states_size` to the property of the same name.
+    `output_states_size` to the property of the same name of its `Config`.
     Its decoding state may be any value: search only passes it on and reorders it. In `step`, the
     N rows are the hypotheses of B sentences. Every sentence has the same number of hypotheses, in
     consecutive rows.
@@ -102,9 +102,10 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
-        """Compute the part of a step that depends only on the input word: (U, E) -> (U, ·)
+        """Compute the part of a step that depends only on the input word: (M, E) -> (M, ·)
 
-        Search computes it once for each of the U distinct words, not for each hypothesis.
+        On a CPU, and without options on the embeddings, search computes it once for each of M
+        distinct words, otherwise for each hypothesis.
         """
         return embedded
 

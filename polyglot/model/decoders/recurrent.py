@@ -28,7 +28,7 @@ class DecodingState(NamedTuple):
     """Decoding state of N hypotheses."""
 
     stepper: RecurrentSteps
-    """Recurrence; its matrices are converted once to the layout and number type of the steps."""
+    """Recurrence; its matrices are prepared once (memory layout and dtype) for all steps."""
     combine: AccumulatedLinear
     """W_s (D, D), the part of the combining matrix that multiplies the recurrent states."""
     dropout: StepDropout

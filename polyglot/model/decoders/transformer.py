@@ -23,7 +23,7 @@ class DecodingState(NamedTuple):
     """
 
     layers: tuple[IncrementalDecoderLayer, ...]
-    """Layers; their matrices are converted once to the layout and number type of the steps."""
+    """Layers; their matrices are prepared once (memory layout and dtype) for all steps."""
     caches: tuple[KeyValueCache, ...]
     """Keys and values of the prefixes."""
     memories: tuple[tuple[Tensor, Tensor], ...]

@@ -74,14 +74,14 @@ class RecurrentEncoder(Encoder):
 
 @ENCODERS.register("lstm")
 class LstmEncoder(RecurrentEncoder):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), bidirectional and stacked."""
+    """Long short-term memory (Hochreiter and Schmidhuber 1997); by default bidirectional."""
 
     kind = "lstm"
 
 
 @ENCODERS.register("gru")
 class GruEncoder(RecurrentEncoder):
-    """Gated recurrent units (Cho et al. 2014), bidirectional and stacked."""
+    """Gated recurrent units (Cho et al. 2014); by default bidirectional."""
 
     kind = "gru"
 

@@ -134,7 +134,8 @@ class StatesOption(Option):
 
 
 class DecoderOption(Option):
-    """Add losses that read the decoder states; the states and search stay the same."""
+    """Add losses that read the decoder states; states stay the same, and so does search among all
+    words."""
 
     place = "decoder"
     sides = ("decoder",)
@@ -163,16 +164,16 @@ class DecoderOption(Option):
 def build_options(
     configs: Iterable[ComponentConfig],
     *,
-    sizes: Mapping[Place, Mapping[str, int]],
+    arguments: Mapping[Place, Mapping[str, Any]],
 ) -> nn.ModuleDict:
     """Build the options of one component, by name.
 
-    sizes: for each place, the keyword arguments of its options, such as `size`.
+    arguments: for each place, the keyword arguments of its options, such as `size`.
     """
     options = nn.ModuleDict()
     for config in configs:
         place = OPTIONS.get(config.type).place
-        options[config.type] = OPTIONS.build(config, **sizes[place])
+        options[config.type] = OPTIONS.build(config, **arguments[place])
     return options
 
 
@@ -189,7 +190,7 @@ def option_vocabulary_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
 
 
 def is_decoder_option_tensor(name: str) -> bool:
-    """True if a tensor of a component, by its name in that component, belongs to a `DecoderOption`.
+    """True if this is the name, inside a component, of a tensor of a `DecoderOption`.
 
     Such tensors may be missing in a warm start, because they do not affect the translation.
     """

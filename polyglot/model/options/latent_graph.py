@@ -99,7 +99,8 @@ class LatentGraph(StatesOption):
         self.head_size = config.head_size
         self.shares_weights = config.weights == "shared"
         self.has_gates = config.gates
-        self.selves = _layers(config.layers, size, size, bias=True)  # W_self and b
+        # Self-loops, W_self and b; `selves` and `words` are names in checkpoints.
+        self.selves = _layers(config.layers, size, size, bias=True)
         self.dropout = Dropout(config.dropout)
         if self.is_latent:
             hidden_size = config.hidden_size or input_size + input_size % 2

@@ -25,6 +25,7 @@ from polyglot.model.options.base import OPTIONS, EmbeddingOption, StatesOption
 class RoleTemperature(Decay):
     """Temperature τ of the relaxed one-hot assignment (Weissenborn et al. 2018, section 4)."""
 
+    # Training mixes roles, translation takes one: they agree only near the minimum.
     should_reach_minimum = True
 
     start: float = Field(5.0, gt=0, le=1e6)
@@ -58,8 +59,8 @@ class RoleLayer(nn.Module):
         context: Literal["lstm", "cnn"] = "lstm"
         """Network that reads the context of a word."""
         context_size: int | None = Field(None, ge=2, le=65536)
-        """Size of c_t, half for each direction; by default half the size of e_t. Weissenborn et al.
-        2018 only say that their LSTM is small."""
+        """Size of c_t; the BiLSTM of the source side has half of it for each direction. By default
+        half the size of e_t. Weissenborn et al. 2018 only say that their LSTM is small."""
         width: WindowWidth = 7
         """Number of words that `cnn` reads: around a word on the source side, up to the word on the
         target side; odd."""
@@ -85,6 +86,7 @@ class RoleLayer(nn.Module):
         def settings_without_effect(self) -> Iterator[UnusedSetting]:
             yield from super().settings_without_effect()
             if self.combination == "additive" and not self.residual:
+                # It has an effect: the output would have no word. It is refused in the same way.
                 reason = "'additive' adds the roles to the word, so it needs residual: true"
                 yield UnusedSetting(("residual",), ("combination",), reason)
 
@@ -156,7 +158,7 @@ class RoleLayer(nn.Module):
         return transformed
 
     def start(self, memory: Memory) -> Any:
-        """Return the state of the context; with the strict reading, also its last value."""
+        """Return the state of the context network; with `before_word` also c of the first word."""
         sentences = len(memory.states)
         state = self.context.start(sentences, memory.states)
         if not self.is_strict:
@@ -203,7 +205,8 @@ class Roles(RoleLayer, EmbeddingOption):
       training it is the most probable role.
 
     On the source side, c_t comes from a BiLSTM; on the target side from an LSTM, which does not
-    read later words. For one-hot roles, start from a trained run with softmax roles: `initialize`.
+    read later words. For one-hot roles, start from a trained run with softmax roles, named under
+    the key `initialize` of the configuration.
     """
 
     class Config(RoleLayer.Config):

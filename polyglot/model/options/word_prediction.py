@@ -37,8 +37,9 @@ class DecoderOutput(Protocol):
 class InitialWordPredictor(nn.Module):
     """Predictor of all target words from the decoder's initial state: WP-E.
 
-    p(w given x) = softmax(W · tanh(U [s₀; c])), with biases; c = Σ_i α_i h_i, where α is the
-    softmax over i of att(s₀, h_i). Source: Weng et al. 2017, section 4.1, equations 14 to 18.
+    p(w given x) = softmax(W · tanh(U [s₀; c])), with biases; c = Σ_i α_i h_i with the rows h_i
+    of the memory, where α is the softmax over i of att(s₀, h_i). Source: Weng et al. 2017, section
+    4.1, equations 14 to 18.
     """
 
     def __init__(
