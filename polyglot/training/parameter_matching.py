@@ -163,14 +163,16 @@ def _nearest(
 def _scaled(model: Settings, factor: float, *, keys: tuple[str, ...], unit: int) -> Settings:
     """Copy of a model's settings with these widths multiplied by the factor.
 
-    unit: number that divides the result, except for widths inside components.
+    unit: number that divides the result, except for widths inside components. `hidden_size` is
+    even, because the BiLSTM of a latent graph has half of it for each direction.
     """
+    steps = dict.fromkeys(keys, unit) | {"feed_forward": 1, "hidden_size": 2}
     scaled = copy.deepcopy(model)
     for settings in _mappings(scaled):
         for key in keys:
             width = settings.get(key)
             if width is not None:
-                step = 1 if key in INNER_WIDTH_KEYS else unit
+                step = steps[key]
                 settings[key] = max(1, round(width * factor / step)) * step
     return scaled
 

@@ -31,6 +31,10 @@ MODELS = {
         "decoder": {"size": 32},
         "languages": {"de": {"encoder": {"type": "cnn", "size": 40}}},
     },
+    "latent graph": {
+        "encoder": {"size": 32},
+        "options": {"encoder": [{"type": "latent_graph", "hidden_size": 30}]},
+    },
     "stack": {
         "encoder": {"size": 64},
         "bridge": {"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 8}]},
