@@ -114,6 +114,16 @@ def test_the_gate_of_a_context_is_that_of_the_model(
     assert numpy.allclose(gate, expected, atol=1e-6)
 
 
+def test_an_encoder_has_gates_in_a_run_with_a_single_target_language(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ("en", "Is the old house here?")
+    piece = piece_of(translator.vocabularies["en"], "the")
+    expected = _gate(translator, "en", "encoder", piece, context)
+    monkeypatch.setattr(Translator, "targets", ["fr"])
+    assert _gate(translator, "en", "encoder", piece, context).equal(expected)
+
+
 def test_words_next_to_the_word_along_an_axis() -> None:
     """Four words are on the left of the word, and two on its right; three and two are shown."""
     table = WordTable(torch.zeros(7, 1), list("wabcdef"), 0, [])

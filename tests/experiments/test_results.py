@@ -17,6 +17,7 @@ from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.experiments import Experiment
 from polyglot.experiments.figure import figure_bars, figure_png
 from polyglot.experiments.result_file import results_dict
+from polyglot.experiments.result_tables import directions_table
 from polyglot.experiments.results import Results
 from polyglot.experiments.results_page import save
 from polyglot.experiments.settings import Goal
@@ -260,6 +261,24 @@ def test_goals_are_judged_by_the_means_over_the_seeds(with_goals: Results) -> No
     judged = [(result.value, result.reached) for result in with_goals.goal_results]
     expected = [(value, reached) for _, _, value, reached in GOALS]
     assert judged == expected + [("–", None)] * len(GOALS_WITHOUT_SCORES)
+
+
+def test_each_direction_has_its_scores_and_those_of_the_paper(with_goals: Results) -> None:
+    """A direction that a table or a system lacks has no score there."""
+    mine, other = with_goals.systems
+    scores = {"en-de": 30.0, "fr-de": 12.5}
+    paper = mine.reference.model_copy(update={"scores": scores})
+    mine = dataclasses.replace(mine, reference=paper)
+    lines = directions_table(results_of([mine, other])).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == ["direction", "mine", "the paper", "no pivot"]
+    assert cells[2:] == [
+        ["en-de", "31.00 ± 2.83", "30.00", "9.00"],
+        ["de-en", "21.00 ± 0.00", "", "–"],
+        ["de-fr", "10.00 ± 0.00†", "", "–"],
+        ["fr-de", "12.00 ± 0.00†", "12.50", "–"],
+        ["de-en-fr", "13.50 ± 0.71‡", "", "–"],
+    ]
 
 
 def test_the_page_has_goals_papers_and_pivot_translation(
