@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from machine import find_processor
 
 from polyglot.core.markdown import table
 
@@ -187,7 +188,7 @@ def markdown(rows: Sequence[Sequence[str]], steps: int) -> str:
             "# Encoders and bridges on the phrasebook",
             "",
             f"`python evaluation/benchmarks/components.py WORK --steps {steps}`, "
-            f"{os.cpu_count()} cores; BLEU of the protocol `default`, beam 5.",
+            f"{find_processor()}; BLEU of the protocol `default`, beam 5.",
             "",
             table(head, rows, words=["bridge"]),
             "",

@@ -25,7 +25,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from measuring import THREADS, environment, machine, seconds_of
+from machine import machine_now
+from measuring import THREADS, environment, seconds_of
 
 from polyglot.core.environment import (
     keep_freed_memory,
@@ -100,7 +101,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, object]:
     rates["polyglot embed: the whole process"] = len(lines) / statistics.median(process_seconds)
     pieces = model.encode_text(lines, arguments.language)
     return {
-        "machine": machine(),
+        "machine": machine_now(THREADS),
         "threads": THREADS,
         "repetitions": arguments.repetitions,
         "run": arguments.run.name,

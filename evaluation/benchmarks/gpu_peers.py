@@ -3,78 +3,89 @@
 from __future__ import annotations
 
 import argparse
-import gzip
-import subprocess
-import time
+import sys
+from collections.abc import Sequence
 
-import measuring
 import speed
 import torch
+import transformer
+from measuring import MeasurementError, run_process, seconds_of
+from programs import (
+    HERE,
+    ROOT,
+    OpenNMT,
+    Polyglot,
+    export_to_ctranslate2,
+    has_ctranslate2,
+)
+from suite import QUICK_SETTINGS, Bench
+from suite_text import SOURCE, TARGET, prepare_text, read_lines
 
 import polyglot
 from polyglot.core.markdown import table
 
+UPDATES = 400
+COLUMNS = ["measure", "Polyglot", "OpenNMT-py or CTranslate2"]
+
 
 def measure_peers(arguments: argparse.Namespace, device: torch.device, failures: list[str]) -> str:
-    """Measure OpenNMT-py and CTranslate2 where they are installed, on the text of Multi30k."""
-    if arguments.data is None or arguments.peer is None:
+    """Return the section about the peers; without `--peer`, an empty text."""
+    if arguments.peer is None:
         return ""
-    arguments.data = arguments.data.resolve()
-    arguments.work = arguments.work.resolve()
-    arguments.peer = arguments.peer.resolve()
-    arguments.steps = 40 if arguments.quick else 400
-    measuring.prepare_peer(arguments, "speed", speed.PEER_CONFIG)
-    gpu = ["-world_size", 1, "-gpu_ranks", 0] if device.type == "cuda" else []
+    work = arguments.work.resolve()
+    data = arguments.data.resolve() if arguments.data else None
+    text = prepare_text(data, work, quick=arguments.quick)
+    folder = work / text.label
+    threads = torch.get_num_threads()
+    settings = QUICK_SETTINGS if arguments.quick else ()
+    version = Polyglot("Polyglot", ROOT, folder / "this", text, threads, settings)
+    opennmt = OpenNMT(arguments.peer.absolute(), folder / "opennmt", text, threads)
+    bench = Bench(text, folder, [version], opennmt, threads, arguments.quick)
+    options = ["-world_size", 1, "-gpu_ranks", 0] if device.type == "cuda" else []
+
     rows = []
-    for feeding in (0, 1):
-        setting = f"model.decoder.input_feeding={str(bool(feeding)).lower()}"
-        run = speed.train(arguments, f"peer-{feeding}", steps=arguments.steps, settings=[setting])
-        ours = measuring.training_windows(run)[-1]["tokens_per_second"]
-        theirs = measuring.train_peer(arguments, "speed", "-input_feed", feeding, *gpu)[-1]
-        rows.append([f"training, input feeding {feeding}", f"{ours:,.0f}", f"{theirs:,.0f}"])
-    rows += ctranslate2_rows(arguments, device, failures)
-    columns = ["measure", "Polyglot", "OpenNMT-py or CTranslate2"]
-    return f"## Peers\n\n{table(columns, rows)}"
+    try:
+        rows += training_rows(bench, options)
+        if has_ctranslate2():
+            rows += search_rows(bench, device, options)
+    except MeasurementError as error:
+        failures.append(f"peers: {error}")
+    return f"## Peers\n\nText: {text.name}.\n\n{table(COLUMNS, rows)}"
 
 
-CTRANSLATE2 = """
-import sys, time, ctranslate2
-model, text, device = sys.argv[1:]
-lines = [line.split() for line in open(text, encoding="utf-8")]
-translator = ctranslate2.Translator(model, device=device)
-for beam in (1, 5):
-    translator.translate_batch(lines[:64], beam_size=beam)
-    start = time.perf_counter()
-    translator.translate_batch(lines, beam_size=beam, max_batch_size=1024)
-    print(len(lines) / (time.perf_counter() - start))
-"""
-
-
-def ctranslate2_rows(
-    arguments: argparse.Namespace, device: torch.device, failures: list[str]
-) -> list[list[str]]:
-    """Return the sentences per second of the last OpenNMT-py model, converted to CTranslate2."""
-    converter = arguments.peer / "ct2-opennmt-py-converter"
-    folder = arguments.work / "peer"
-    checkpoint = folder / "onmt" / f"model_step_{arguments.steps}.pt"
-    if not converter.exists() or not checkpoint.exists():
-        return []
-    converted = folder / "ct2"
-    convert = [converter, "--model_path", checkpoint, "--output_dir", converted, "--force"]
-    python = arguments.peer / "python"
-    measure = [python, "-c", CTRANSLATE2, converted, folder / "test.en", device.type]
-    for command in (convert, measure):
-        done = subprocess.run(list(map(str, command)), text=True, capture_output=True)
-        if done.returncode:
-            failures.append(f"CTranslate2: {done.stderr[-300:]}")
-            return []
-    model = polyglot.load(arguments.work / "runs" / "peer-1", device=str(device))
-    with gzip.open(arguments.data / "test_2016_flickr.en.gz", "rt", encoding="utf-8") as file:
-        lines = file.read().splitlines()
+def training_rows(bench: Bench, options: Sequence[object]) -> list[list[str]]:
+    """Train recurrent models. options: of OpenNMT-py."""
+    updates = bench.updates(UPDATES)
     rows = []
-    for beam, theirs in zip((1, 5), done.stdout.split(), strict=True):
-        start = time.perf_counter()
-        model.translate(lines, source="en", target="de", beam=beam)
-        ours = len(lines) / (time.perf_counter() - start)
-        rows.append([f"beam {beam}, sentences/s", f"{ours:,.0f}", f"{float(theirs):,.0f}"])
+    for input_feeding in (False, True):
+        settings = speed.recurrent_settings(bench, input_feeding=input_feeding)
+        ours = bench.current.training_rate("lstm", "multi30k/small", settings, updates=updates)
+        feeding = ("-input_feed", int(input_feeding))
+        theirs = bench.opennmt.training_rate(
+            "lstm", speed.PEER_CONFIG, *feeding, *options, updates=updates
+        )
+        label = "with" if input_feeding else "without"
+        name = f"training {label} input feeding, target tokens/s"
+        rows.append([name, f"{ours.value:,.0f}", f"{theirs.value:,.0f}"])
+    return rows
+
+
+def search_rows(bench: Bench, device: torch.device, options: Sequence[object]) -> list[list[str]]:
+    """Translate with a Transformer of OpenNMT-py, in Polyglot and in CTranslate2."""
+    run = bench.current.convert(transformer.opennmt_model(bench, *options), "translating")
+    exported = export_to_ctranslate2(bench.current, run)
+    model = polyglot.load(run, device=str(device))
+    lines = read_lines(bench.text.test)
+    output = bench.work / "ctranslate2.gpu"
+    script = HERE / "ctranslate2_workers.py"
+    rows = []
+    for beam in (1, 5):
+        search = {"source": SOURCE, "target": TARGET, "beam": beam, "like": "opennmt"}
+        model.translate(lines[:64], **search)  # warm-up
+        seconds = seconds_of(lambda search=search: model.translate(lines, **search))
+        command = [sys.executable, script, exported, bench.text.test, output]
+        printed = run_process([*command, "--beam", beam, "--device", device.type])
+        theirs = transformer.last_number(printed)
+        name = f"beam {beam}, sentences/s"
+        rows.append([name, f"{len(lines) / seconds:,.0f}", f"{theirs:,.0f}"])
     return rows

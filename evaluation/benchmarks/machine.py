@@ -17,6 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from polyglot.core.errors import pluralize
+
+CPU_INFO = Path("/proc/cpuinfo")
 SIZE = 1024
 """Rows and columns of the matrices, and rows of the inputs."""
 SECONDS = 0.3
@@ -52,16 +55,15 @@ class Processor:
 
     def __str__(self) -> str:
         instruction_sets = " ".join(self.instruction_sets) or "instruction sets not known"
-        return f"{self.model}, {self.cores} cores, {instruction_sets}"
+        return f"{self.model}, {pluralize(self.cores, 'core')}, {instruction_sets}"
 
 
 def find_processor() -> Processor:
     """Read model name and instruction sets from Linux; other systems give the architecture only."""
     model = platform.processor() or platform.machine()
     flags: set[str] = set()
-    cpu_info = Path("/proc/cpuinfo")
-    if cpu_info.exists():
-        text = cpu_info.read_text(encoding="utf-8", errors="replace")
+    if CPU_INFO.exists():
+        text = CPU_INFO.read_text(encoding="utf-8", errors="replace")
         model_line = re.search(r"model name\s*: (.+)", text)
         if model_line:
             model = model_line[1]
@@ -84,12 +86,18 @@ def describe_machine(threads: int) -> dict[str, object]:
     }
 
 
+def machine_now(threads: int) -> str:
+    """Return the machine and its limits of this moment in one line, for a page."""
+    return machine_line(describe_machine(threads))
+
+
 def machine_line(machine: Mapping[str, object]) -> str:
     """Write the values of `describe_machine` in one line."""
     processor = Processor(
         str(machine["model"]), tuple(machine["instruction_sets"]), int(machine["cores"])
     )
-    words = [str(processor), f"{machine['threads']} threads", f"torch {machine['torch']}"]
+    threads = pluralize(int(machine["threads"]), "thread")
+    words = [str(processor), threads, f"torch {machine['torch']}"]
     for precision, limit in machine["limits"].items():
         words.append(f"{precision} {limit:.0f} GFLOP/s")
     return ", ".join(words)
@@ -99,9 +107,12 @@ def machine_line(machine: Mapping[str, object]) -> str:
 
 
 def matrix_product_limits(
-    threads: int, *, size: int = SIZE, seconds: float = SECONDS
+    threads: int, *, size: int = SIZE, seconds: float = SECONDS, only: str | None = None
 ) -> dict[str, float]:
     """Return the GFLOP/s of the fastest matrix product, for each precision of this processor.
+
+    size: of the square matrices; seconds: time for the products of one precision; only: the
+    only precision.
 
     These are the products of PyTorch's oneDNN that Polyglot uses in training and search, with
     matrices in a prepared layout. int8: the product of `onednn.multiply_int8` without the
@@ -114,7 +125,8 @@ def matrix_product_limits(
     limits = {}
     with torch.inference_mode():
         for precision, product in matrix_products(size).items():
-            limits[precision] = 2 * size**3 / fastest_seconds(product, seconds) / 1e9
+            if only in (None, precision):
+                limits[precision] = 2 * size**3 / fastest_seconds(product, seconds) / 1e9
     torch.set_num_threads(threads_before)
     return limits
 
@@ -162,4 +174,4 @@ def fastest_seconds(product: Product, seconds: float) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    print(machine_line(describe_machine(parser.parse_args().threads)))
+    print(machine_now(parser.parse_args().threads))

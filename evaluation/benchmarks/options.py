@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy
 import torch
+from machine import machine_now
 
 from polyglot.core.markdown import table
 from polyglot.model.config import ModelConfig
@@ -233,8 +233,8 @@ def markdown(rows: Sequence[Sequence[str]], arguments: argparse.Namespace) -> st
         [
             "# Training cost of options",
             "",
-            f"`python evaluation/benchmarks/options.py WORK`, {arguments.threads} threads of "
-            f"{os.cpu_count()} cores ({platform.machine()}), PyTorch {torch.__version__}. "
+            f"`python evaluation/benchmarks/options.py WORK`, "
+            f"{machine_now(arguments.threads)}. "
             f"Medians of {arguments.turns - 1} turns of {arguments.steps} steps, by {clock}, "
             f"precision {arguments.precision}. Options that exist on both sides are on both.",
             "",

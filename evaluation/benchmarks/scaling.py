@@ -27,7 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
-from measuring import machine
+from machine import machine_now
+from measuring import THREADS
 from scaling_estimate import estimate
 from scaling_page import draw, markdown
 
@@ -71,7 +72,7 @@ def main() -> None:
         results = json.loads(file.read_text())
     for name in arguments.only or PARTS:
         results["conditions"][name] = {
-            "machine": machine(),
+            "machine": machine_now(THREADS),
             "repetitions": arguments.repetitions,
             "steps": arguments.steps,
         }

@@ -26,7 +26,8 @@ from itertools import islice
 from pathlib import Path
 
 import numpy
-from measuring import machine
+from machine import machine_now
+from measuring import THREADS
 from scaling import LARGE, peak_memory_of, training_lines
 
 from polyglot.core.environment import SHAPE_CACHES, SHAPES
@@ -63,7 +64,7 @@ def main() -> None:
 
     file = arguments.work / "streaming.json"
     results = json.loads(file.read_text()) if file.exists() else {}
-    results["machine"] = machine()
+    results["machine"] = machine_now(THREADS)
     results["read"] = arguments.read
     for name in arguments.only or PARTS:
         results[name] = PARTS[name](arguments)

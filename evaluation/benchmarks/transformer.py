@@ -1,40 +1,38 @@
 """Speed of a Transformer, compared with OpenNMT-py and with CTranslate2 with the same parameters.
 
-    python evaluation/benchmarks/transformer.py DATA WORK --peer BIN
+    python evaluation/benchmarks/transformer.py [DATA] WORK [--peer BIN] [--previous REV]
+        [--only ROW]
 
-DATA holds Multi30k, as `polyglot fetch multi30k DATA` writes it; BIN is the `bin` folder of a
-virtual environment with torch, OpenNMT-py 3.0.4 and CTranslate2. The model has 3 + 3 layers, size
-256, feed-forward 512, 4 heads, 8k pieces per side; batches have 4 096 tokens. OpenNMT-py trains
-the model that translates; `polyglot convert` and CTranslate2's converter import it. Results are
-written to WORK/transformer.md and WORK/transformer.json: medians of repetitions, in turns.
+The model has 3 + 3 layers, size 256, feed-forward 512, 4 heads, 8k pieces per side; batches have
+4 096 tokens. OpenNMT-py trains the model that translates, once, and `polyglot convert` imports it;
+without --peer, Polyglot trains it. `polyglot export` writes it for CTranslate2, where that is
+installed. The rows are part of `make benchmarks`: docs/develop/benchmarks.md.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-import statistics
-import subprocess
 import sys
-import time
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from measuring import (
-    NEVER,
-    environment,
-    matrix_product_limit,
-    operations_per_target_token,
-    run_benchmark,
-    run_quietly,
-    timed,
-    train_peer,
-    train_polyglot,
-    training_windows,
+from measuring import run_process
+from programs import (
+    HERE,
+    Polyglot,
+    Reading,
+    bleu,
+    export_to_ctranslate2,
+    has_ctranslate2,
 )
+from suite import SECONDS_UNIT, SENTENCES, TOKENS, Bench, Systems, main, row
+from suite_text import read_lines, write_lines
 
-from polyglot.core.environment import keep_freed_memory, limit_shape_caches
-
+UPDATES = 24
+MODEL_UPDATES = 400
+"""Updates of the model that translates."""
+MODEL_BATCH = 1024
+"""Tokens of its batches."""
+BATCHES = (32, 64)
+"""Sentences of OpenNMT-py's batches in search; the faster of both counts."""
 LAYERS = (
     "{type: transformer, size: 256, layers: 3, heads: 4, feed_forward: 512, dropout: 0.1, "
     "activation_dropout: 0.1}"
@@ -43,16 +41,12 @@ SETTINGS = [
     "languages=[en,de]",
     "schedule={pairs: [en-de]}",
     "text.steps=[]",
-    "vocabulary={type: bpe, size: 8000}",
     "model={embedding: {size: 256, dropout: 0.1}, bridge: none, "
     f"encoder: {LAYERS}, decoder: {LAYERS}}}",
     "losses={translation: {label_smoothing: 0.1}}",
-    "batching={by: tokens, size: 4096}",
     "optimizer={type: adam, learning_rate: 0.001}",
     "learning_rate_schedule={type: constant}",
     "data.filter={max_length: 200, max_ratio: null}",
-    "validation={every: 1000000}",
-    "data.valid=[]",
 ]
 PEER_CONFIG = """
 save_data: onmt/run
@@ -60,8 +54,7 @@ src_vocab: onmt/vocab.src
 tgt_vocab: onmt/vocab.tgt
 overwrite: true
 data:
-  corpus_1: {path_src: train.en, path_tgt: train.de}
-save_model: onmt/transformer
+  corpus_1: {{path_src: {pieces}/train.en, path_tgt: {pieces}/train.de}}
 encoder_type: transformer
 decoder_type: transformer
 position_encoding: true
@@ -83,256 +76,182 @@ dropout: [0.1]
 attention_dropout: [0.0]
 seed: 1
 """
-CTRANSLATE2 = """
-import sys, time, ctranslate2
-folder, path, precision, beam = sys.argv[1:]
-with open(path, encoding="utf-8") as file:
-    lines = [line.split() for line in file.read().splitlines()]
-translator = ctranslate2.Translator(
-    folder, device="cpu", compute_type=precision, inter_threads=2, intra_threads=1
-)
-options = {"beam_size": int(beam), "max_batch_size": 32}
-translator.translate_batch(lines[:64], **options)
-start = time.perf_counter()
-translator.translate_batch(lines, **options)
-print(len(lines) / (time.perf_counter() - start))
-"""
-BEAMS = (5, 1)
 
 
 # Training
 
 
-def training(arguments: argparse.Namespace) -> dict[str, float]:
-    """Return target tokens per second without and with the attention bridge, and of OpenNMT-py."""
-    rates: dict[str, list[float]] = {"none": [], "attention": []}
-    peer_rates = []
-    shares = []
-    for _ in range(arguments.repetitions):
-        limit = matrix_product_limit()
-        for bridge, values in rates.items():
-            run = train_polyglot(
-                arguments,
-                f"transformer-{bridge}",
-                steps=arguments.steps,
-                settings=[*SETTINGS, f"model.bridge={bridge}"],
-            )
-            run_rates = [line["tokens_per_second"] for line in training_windows(run)]
-            values += run_rates
-            if bridge == "none":
-                operations = operations_per_target_token(run)
-                shares += [rate * operations / limit for rate in run_rates]
-        peer_rates += train_peer(arguments, "transformer")
-
-    without_bridge = statistics.median(rates["none"])
-    peer_rate = statistics.median(peer_rates)
-    return {
-        "polyglot_tokens_per_second_without_bridge": without_bridge,
-        "polyglot_tokens_per_second_with_attention_bridge": statistics.median(rates["attention"]),
-        "opennmt_py_tokens_per_second": peer_rate,
-        "share_of_matrix_product_limit": statistics.median(shares),
-        "ratio": without_bridge / peer_rate,
-    }
-
-
-# Translation
-
-
-def translation(arguments: argparse.Namespace) -> dict[str, float]:
-    """Translate the thousand sentences of flickr 2016 with the same model in whole processes.
-
-    The results contain the number of equal translations.
-    """
-    checkpoint, run = models(arguments)
-    text = arguments.work / "peer" / "test.en"
-    sentence_count = len(text.read_text().splitlines())
-    results: dict[str, float] = {}
-    for beam in BEAMS:
-        output = arguments.work / f"polyglot.{beam}"
-        peer_output = arguments.work / f"peer.{beam}"
-        command = [sys.executable, "-m", "polyglot", "translate", run, text]
-        command += ["--from", "en", "--to", "de", "--beam", beam]
-        peer_command = [arguments.peer / "onmt_translate", "-model", checkpoint, "-src", text]
-        peer_command += ["-output", peer_output, "-beam_size", beam]
-
-        seconds = []
-        peer_seconds = []
-        for _ in range(arguments.repetitions):
-            seconds.append(timed(command, output=output))
-            fastest = min(timed([*peer_command, "-batch_size", size]) for size in (32, 64))
-            peer_seconds.append(fastest)
-        median = statistics.median(seconds)
-        peer_median = statistics.median(peer_seconds)
-        results[f"beam_{beam}_polyglot_sentences_per_second"] = sentence_count / median
-        results[f"beam_{beam}_opennmt_py_sentences_per_second"] = sentence_count / peer_median
-        results[f"beam_{beam}_ratio"] = peer_median / median
-        results[f"beam_{beam}_equal_translations"] = equal_lines(output, peer_output)
-    return results
-
-
-def equal_lines(path: Path, other_path: Path) -> int:
-    """Return the number of lines that are equal in both files."""
-    lines = path.read_text().splitlines()
-    other_lines = other_path.read_text().splitlines()
-    return sum(line == other_line for line, other_line in zip(lines, other_lines))
-
-
-def loaded(arguments: argparse.Namespace) -> dict[str, float]:
-    """Translate the same sentences with loaded models, in two workers of one thread each.
-
-    Measured are Polyglot with the search of OpenNMT-py and with its own search, and CTranslate2 in
-    two precisions.
-    """
-    checkpoint, run = models(arguments)
-    text = arguments.work / "peer" / "test.en"
-    folder = arguments.work / "ctranslate2"
-    if not folder.is_dir():
-        command = [arguments.peer / "ct2-opennmt-py-converter"]
-        command += ["--model_path", checkpoint, "--output_dir", folder]
-        run_quietly(command, arguments.work)
-
-    results: dict[str, float] = {}
-    for beam in BEAMS:
-        rates: dict[str, list[float]] = {
-            "polyglot": [],
-            "polyglot_own_search": [],
-            "ctranslate2_float32": [],
-            "ctranslate2_int8": [],
-        }
-        for _ in range(arguments.repetitions):
-            rates["polyglot"].append(two_workers(run, text, beam=beam, like="opennmt"))
-            rates["polyglot_own_search"].append(two_workers(run, text, beam=beam, like=None))
-            for precision in ("float32", "int8"):
-                rate = ctranslate2_rate(arguments, folder, text, precision, beam=beam)
-                rates[f"ctranslate2_{precision}"].append(rate)
-        medians = {name: statistics.median(values) for name, values in rates.items()}
-        for name, rate in medians.items():
-            results[f"beam_{beam}_{name}_sentences_per_second"] = rate
-        share = medians["polyglot"] / medians["ctranslate2_float32"]
-        results[f"beam_{beam}_share_of_ctranslate2_float32"] = share
-    return results
-
-
-def ctranslate2_rate(
-    arguments: argparse.Namespace, folder: Path, text: Path, precision: str, *, beam: int
-) -> float:
-    """Return the sentences per second of CTranslate2."""
-    command = [arguments.peer / "python", "-c", CTRANSLATE2, folder, text, precision, beam]
-    done = subprocess.run(
-        list(map(str, command)),
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-        env=environment(),
+@row("transformer", unit=TOKENS)
+def transformer(bench: Bench) -> Systems:
+    """Transformer 3+3 training in float32"""
+    updates = bench.updates(UPDATES)
+    settings = transformer_settings(bench)
+    systems = bench.each_version(
+        lambda version: version.training_rate(
+            "transformer", "multi30k/small", settings, updates=updates
+        )
     )
-    return float(done.stdout)
+    if bench.opennmt:
+        systems["OpenNMT-py"] = lambda: bench.opennmt.training_rate(
+            "transformer", PEER_CONFIG, updates=updates
+        )
+    return systems
 
 
-def profile(arguments: argparse.Namespace) -> dict[str, float]:
-    """Return the ten operations that need most time, as shares of the time of a search.
+def transformer_settings(bench: Bench) -> list[str]:
+    return [
+        *SETTINGS,
+        f"vocabulary={{type: bpe, size: {bench.text.vocabulary_size}}}",
+        "batching={by: tokens, size: 4096}",
+    ]
 
-    The whole table is written to WORK/transformer-profile.txt.
-    """
-    import torch
-    from torch.profiler import profile as record
 
-    import polyglot
+# Whole process
 
-    torch.set_num_threads(1)
-    _, run = models(arguments)
-    model = polyglot.load(run)
-    text = arguments.work / "peer" / "test.en"
-    sentences = text.read_text().splitlines()[:300]
-    model.translate(sentences, source="en", target="de", beam=5)  # warm-up
-    with record() as recorded:
-        model.translate(sentences, source="en", target="de", beam=5)
 
-    operations = recorded.key_averages()
-    page = operations.table(sort_by="self_cpu_time_total", row_limit=40)
-    (arguments.work / "transformer-profile.txt").write_text(page)
-    seconds = {operation.key: operation.self_cpu_time_total for operation in operations}
-    total = sum(seconds.values())
-    slowest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:10]
-    return {name: seconds[name] / total for name in slowest}
+@row("translate_beam5", unit=SENTENCES)
+def translate_beam5(bench: Bench) -> Systems:
+    """Translation with beam 5 in float32, whole process"""
+    return whole_process(bench, beam=5)
+
+
+@row("translate_greedy", unit=SENTENCES)
+def translate_greedy(bench: Bench) -> Systems:
+    """Greedy translation in float32, whole process"""
+    return whole_process(bench, beam=1)
+
+
+def whole_process(bench: Bench, *, beam: int) -> Systems:
+    runs = translating_runs(bench)
+    systems = bench.each_version(
+        lambda version: version.translation_rate(runs[version.name], beam=beam)
+    )
+    if bench.opennmt:
+        checkpoint = opennmt_model(bench)
+
+        def faster_batch() -> Reading:
+            readings = []
+            for batch in BATCHES:
+                readings.append(bench.opennmt.translation_rate(checkpoint, beam=beam, batch=batch))
+            return max(readings)
+
+        systems["OpenNMT-py"] = faster_batch
+    return systems
+
+
+@row("start_up", unit=SECONDS_UNIT, lower_is_better=True)
+def start_up(bench: Bench) -> Systems:
+    """Translation of one line, whole process"""
+    runs = translating_runs(bench)
+    line = bench.work / "line"
+    write_lines(line, read_lines(bench.text.test)[:1])
+    return bench.each_version(
+        lambda version: version.seconds_to_translate(runs[version.name], line)
+    )
+
+
+# Loaded model
+
+
+@row("loaded_beam5", unit=SENTENCES)
+def loaded_beam5(bench: Bench) -> Systems:
+    """Translation with beam 5 in float32, model loaded, two workers"""
+    return loaded_model(bench, ["float32"], beam=5)
+
+
+@row("loaded_beam5_int8", unit=SENTENCES)
+def loaded_beam5_int8(bench: Bench) -> Systems:
+    """Translation with beam 5 in int8 and bf16, model loaded, two workers"""
+    return loaded_model(bench, ["int8", "bf16"], beam=5)
+
+
+@row("loaded_greedy", unit=SENTENCES)
+def loaded_greedy(bench: Bench) -> Systems:
+    """Greedy translation in float32, model loaded, two workers"""
+    return loaded_model(bench, ["float32"], beam=1)
+
+
+@row("loaded_greedy_int8", unit=SENTENCES)
+def loaded_greedy_int8(bench: Bench) -> Systems:
+    """Greedy translation in int8 and bf16, model loaded, two workers"""
+    return loaded_model(bench, ["int8", "bf16"], beam=1)
+
+
+def loaded_model(bench: Bench, precisions: list[str], *, beam: int) -> Systems:
+    """Compare versions in each precision, and CTranslate2 in the first one."""
+    runs = translating_runs(bench)
+    systems: Systems = {}
+    for precision in precisions:
+
+        def measure(version: Polyglot, precision: str = precision) -> Reading:
+            return two_workers(version, runs[version.name], precision, beam=beam)
+
+        systems |= bench.each_version(measure, precision)
+    if has_ctranslate2():
+        model = export_to_ctranslate2(bench.current, runs[bench.current.name])
+        systems[f"CTranslate2, {precisions[0]}"] = lambda: ctranslate2_workers(
+            bench, model, precisions[0], beam=beam
+        )
+    return systems
+
+
+def two_workers(version: Polyglot, run: Path, precision: str, *, beam: int) -> Reading:
+    output = version.folder / f"two_workers.{precision}.{beam}"
+    options = ["--beam", beam, "--precision", precision]
+    printed = version.run(
+        HERE / "two_workers.py", run, version.text.test, output, *options, threads=1
+    )
+    return Reading(last_number(printed), bleu(output, version.text))
+
+
+def ctranslate2_workers(bench: Bench, model: Path, precision: str, *, beam: int) -> Reading:
+    output = bench.work / f"ctranslate2.{precision}.{beam}"
+    command = [sys.executable, HERE / "ctranslate2_workers.py", model, bench.text.test, output]
+    printed = run_process([*command, "--beam", beam, "--precision", precision])
+    return Reading(last_number(printed), bleu(output, bench.text))
+
+
+def last_number(printed: str) -> float:
+    return float(printed.split()[-1])
 
 
 # Models
 
 
-def models(arguments: argparse.Namespace) -> tuple[Path, Path]:
-    """Return OpenNMT-py's checkpoint, which is trained once, and Polyglot's run with its model."""
-    steps = arguments.translation_steps
-    folder = arguments.work / "peer"
-    checkpoint = folder / "onmt" / f"taken_step_{steps}.pt"
-    if not checkpoint.exists():
-        command = [arguments.peer / "onmt_train", "-config", "transformer.yaml"]
-        command += ["-train_steps", steps, "-save_checkpoint_steps", steps]
-        command += ["-report_every", 50, "-valid_steps", NEVER, "-save_model", "onmt/taken"]
-        run_quietly(command, folder)
-
-    run = arguments.work / "runs" / f"taken-over-{steps}"
-    if not run.is_dir():
-        command = [sys.executable, "-m", "polyglot", "convert", checkpoint, run]
-        command += ["--from", "en", "--to", "de"]
-        run_quietly(command, arguments.work)
-    return checkpoint, run
+def translating_runs(bench: Bench) -> dict[str, Path]:
+    """Return a run with the same parameters for each version, by its name."""
+    runs = {}
+    if bench.opennmt:
+        checkpoint = opennmt_model(bench)
+        for version in bench.versions:
+            runs[version.name] = version.convert(checkpoint, "translating")
+        return runs
+    run = bench.current.folder / "translating"
+    if not (run / "checkpoints").is_dir():
+        train_on_pieces(bench)
+    return {version.name: run for version in bench.versions}
 
 
-# Two workers
+def opennmt_model(bench: Bench, *options: object) -> Path:
+    """Return the checkpoint of OpenNMT-py, which is trained once. options: of `onmt_train`."""
+    config = PEER_CONFIG.replace("batch_size: 4096", f"batch_size: {MODEL_BATCH}")
+    updates = bench.updates(MODEL_UPDATES)
+    return bench.opennmt.checkpoint("translating", config, *options, updates=updates)
 
 
-def two_workers(run: Path, text: Path, *, beam: int, like: str | None) -> float:
-    """Return the sentences per second of two processes with one thread each.
-
-    Each process translates every second sentence. The time starts when both have loaded the model.
-    """
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(3)
-    finished = context.Queue()
-    workers = []
-    for number in range(2):
-        arguments = (run, text, number, beam, like, barrier, finished)
-        workers.append(context.Process(target=translate_half, args=arguments))
-    for worker in workers:
-        worker.start()
-    barrier.wait()
-    start = time.perf_counter()
-    for _ in workers:
-        finished.get()
-    seconds = time.perf_counter() - start
-    for worker in workers:
-        worker.join()
-    return len(text.read_text().splitlines()) / seconds
-
-
-def translate_half(
-    run: Path,
-    text: Path,
-    number: int,
-    beam: int,
-    like: str | None,
-    barrier: Barrier,
-    finished: multiprocessing.Queue,
-) -> None:
-    """Load the model, wait for the other worker, and translate every second sentence."""
-    keep_freed_memory()
-    limit_shape_caches()
-    import torch
-
-    import polyglot
-
-    torch.set_num_threads(1)
-    model = polyglot.load(run)
-    sentences = text.read_text().splitlines()[number::2]
-    settings = {"source": "en", "target": "de", "beam": beam, "like": like}
-    model.translate(sentences[:64], **settings)  # warm-up
-    barrier.wait()
-    model.translate(sentences, **settings)
-    finished.put(number)
+def train_on_pieces(bench: Bench) -> Path:
+    """Train the model that translates with Polyglot; its words are the pieces of the text."""
+    path = f"{bench.text.pieces}/train.{{language}}"
+    settings = [
+        *SETTINGS,
+        "vocabulary={type: word, size: 20000}",
+        f"data.train=[{{type: text, path: '{path}'}}]",
+        f"batching={{by: tokens, size: {MODEL_BATCH}}}",
+    ]
+    updates = bench.updates(MODEL_UPDATES)
+    return bench.current.train("translating", "multi30k/small", settings, updates=updates)
 
 
 if __name__ == "__main__":
-    parts = {"training": training, "translation": translation, "loaded": loaded, "profile": profile}
-    run_benchmark(
-        "transformer", parts, description=__doc__, peer_config=PEER_CONFIG, needs_peer=True
-    )
+    names = ["transformer", "translate_beam5", "translate_greedy", "start_up", "loaded_beam5"]
+    sys.exit(main([*names, "loaded_beam5_int8", "loaded_greedy", "loaded_greedy_int8"]))
