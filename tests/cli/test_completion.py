@@ -26,7 +26,7 @@ CHECKPOINT_ENTRIES = (
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Folder with a configuration, text, and two runs; one of them has checkpoints."""
+    """Folder with configurations, text, and two runs; one of them has checkpoints."""
     monkeypatch.chdir(tmp_path)
     for name, languages in (("one", ["en", "de"]), ("other", ["fr", "fi"])):
         config = {"languages": languages, "training": {"checkpoint": {"keep": 2}}}
@@ -38,6 +38,10 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "mine.yaml").write_text("languages: [en]\n")
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "a.en").write_text("a\n")
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "large.yml").write_text("languages: [en]\n")
+    (tmp_path / "settings" / "notes.txt").write_text("a\n")
+    (tmp_path / "empty").mkdir()
     return tmp_path
 
 
@@ -69,6 +73,10 @@ def complete(monkeypatch, polyglot) -> Callable[[str], list[str]]:
         ("compare runs/on", ["runs/one"]),
         ("train phra", ["phrasebook"]),
         ("train mi", ["mine.yaml"]),
+        ("train se", ["settings/"]),
+        ("train settings/", ["settings/large.yml"]),
+        ("train te", []),
+        ("train em", []),
         ("train multi30k/ti", ["multi30k/tiny"]),
         ("train runs/o", ["runs/one", "runs/other"]),
         ("translate runs/one --from ", ["en", "de"]),

@@ -204,6 +204,28 @@ def test_changed_score_is_an_error(tmp_path: Path) -> None:
         ScoreMatrix.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("file", "is_removed", "reason"),
+    [
+        ("hypotheses/de-fr.txt", False, "was changed or is damaged"),
+        ("hypotheses/de-fr.txt", True, "is missing"),
+        ("text/en.00000000.txt", False, "was changed or is damaged"),
+        ("text/en.00000000.txt", True, "is missing"),
+    ],
+)
+def test_changed_or_missing_text_is_an_error(
+    file: str, is_removed: bool, reason: str, tmp_path: Path
+) -> None:
+    matrix().save(tmp_path)
+    path = tmp_path / file
+    if is_removed:
+        path.unlink()
+    else:
+        path.write_text(path.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"{path.stem}.* {reason}.*evaluate again"):
+        ScoreMatrix.load(tmp_path)
+
+
 def test_matrix_of_an_older_version_without_checksum_is_read(tmp_path: Path) -> None:
     matrix().save(tmp_path)
     path = tmp_path / "matrix.json"
