@@ -108,8 +108,9 @@ def main() -> None:
     reduce_garbage_collection()
     shorten_switch_interval()
     _open_missing_streams()
-    # Text is UTF-8 on both sides, independent of the terminal.
-    sys.stdout.reconfigure(encoding="utf-8")
+    # Text is UTF-8 on both sides, independent of the terminal. Only names of files can have other
+    # bytes, which are printed as escapes.
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
     try:
         app(prog_name="polyglot")

@@ -27,12 +27,13 @@ TEMPORARY_SUFFIX = ".writing"
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file so that a crash or a power failure leaves either the old or the new content.
 
-    A symbolic link with this name is replaced, not followed. Raises CheckpointError if the file
-    cannot be written.
+    A symbolic link with this name is replaced, not followed. Text is written in UTF-8; bytes of a
+    file name that are not UTF-8 become an escape such as `\\udce9`, which JSON can read. Raises
+    CheckpointError if the file cannot be written.
     """
     if isinstance(content, str):
-        content = content.encode()
-    start_of_name = path.name.encode()[:100].decode(errors="ignore")
+        content = content.encode(errors="backslashreplace")
+    start_of_name = os.fsencode(path.name)[:100].decode(errors="ignore")
     temporary = temporary_path(path.parent, prefix=f".{start_of_name}.")
     try:
         write_synced(temporary, content)

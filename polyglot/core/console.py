@@ -17,8 +17,11 @@ from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.text import Text
 
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""All except tab and line feed; also the characters that reverse the direction of a line."""
+CONTROL_CHARACTERS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""All except tab and line feed; also the characters that reverse the direction of a line, and
+surrogates, which stand for bytes of a file name that are not UTF-8."""
 
 
 def visible(text: str) -> str:

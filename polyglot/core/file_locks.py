@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from polyglot.core.atomic_files import open_without_links
 from polyglot.core.errors import CheckpointError
+from polyglot.core.linked_folders import refuse_linked_folders
 
 LOCK_FILE = ".lock"
 """File in the locked folder, which the holder removes at the end."""
@@ -35,7 +36,8 @@ def folder_lock(folder: Path, *, work: str, name: str = LOCK_FILE) -> Iterator[N
 
     The system releases the lock when a process ends, also if it is killed. work: what the holder
     does, such as `training this run`. name: one of LOCK_FILES. Raises CheckpointError that names
-    the other process if another one holds the lock, or if the folder cannot be written.
+    the other process if another one holds the lock, if the folder cannot be written, or if a folder
+    of a run is a link that leads out of it.
     """
     with _holding(folder / name, work=work):
         yield
@@ -65,6 +67,7 @@ def output_lock(folder: Path, *, work: str) -> Iterator[None]:
 @contextmanager
 def _holding(path: Path, *, work: str, create_folder: bool = False) -> Iterator[None]:
     """Context manager that holds the lock of a file, and removes it at the end."""
+    refuse_linked_folders(path.parent)
     with _locked_file(path, work=work, create_folder=create_folder) as file:
         with suppress(OSError):  # on a full disk, the message of another process lacks the number
             os.ftruncate(file.fileno(), 0)

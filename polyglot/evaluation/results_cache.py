@@ -46,7 +46,7 @@ def text_name(language: str, lines: Sequence[str]) -> str:
 def digest(values: Any) -> str:
     """SHA-256 of anything that JSON can represent."""
     content = json.dumps(values, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(content.encode()).hexdigest()
+    return hashlib.sha256(content.encode(errors="backslashreplace")).hexdigest()
 
 
 def files_digests(

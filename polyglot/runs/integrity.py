@@ -19,6 +19,7 @@ from polyglot.core.file_checks import (
     is_regular_file,
 )
 from polyglot.core.file_locks import LOCK_FILES
+from polyglot.core.linked_folders import ADVICE, LEADS_OUT, links_out_of
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
@@ -118,11 +119,13 @@ def _check_start(run: Run | None) -> Iterator[FileCheck]:
 
 
 def _check_folders(path: Path) -> Iterator[FileCheck]:
-    """Check that nothing else is in the place of a folder of the run."""
+    """Check that nothing else is in the place of a folder, and that no folder leads out."""
     for name in FOLDERS:
         folder = path / name
         if os.path.lexists(folder) and not folder.is_dir():
             yield FileCheck(folder, DAMAGED, "it is not a folder", f"{COPY}, or remove it")
+    for link in links_out_of(path, start=path):
+        yield FileCheck(link, DAMAGED, f"{LEADS_OUT} of {path}", ADVICE)
 
 
 # Vocabularies and shortlists ----------------------------------------------------------------------

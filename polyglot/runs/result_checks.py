@@ -17,6 +17,7 @@ from polyglot.core.file_checks import (
     FileCheck,
     is_regular_file,
 )
+from polyglot.core.linked_folders import is_inside
 from polyglot.core.stored_json import CHECKSUM_KEY, read_json, verify_checksum
 from polyglot.core.stored_log import read_log_line
 from polyglot.core.stored_results import has_present_format, validate_result
@@ -84,8 +85,8 @@ def _check_listed_file(result: Path, name: str, expected: Any, advice: str) -> F
     """Check a file that a result lists with its SHA-256; it must be in the folder of the result."""
     folder = result.parent
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        return FileCheck(folder, DAMAGED, f"a result names the file {name!r}", advice)
+    if not is_inside(path, folder):
+        return FileCheck(result, DAMAGED, f"it names the file {name[:200]!r}", advice)
     return check_sha256(path, str(expected), advice, listed_in=result.name)
 
 

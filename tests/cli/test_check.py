@@ -167,6 +167,28 @@ def test_parts_with_a_problem_are_red(states, text, is_red):
     assert ("red" in str(summary.style)) == is_red
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "/etc/passwd", "../matrix.json", "b" * 300])
+def test_a_result_that_lists_a_strange_file(name, folder, polyglot):
+    result_file = RUN / "evaluation" / "strange.json"
+    result_file.parent.mkdir(exist_ok=True)
+    result_file.write_text(json.dumps({"files": {name: "0" * 64}}))
+    result = polyglot(*CHECK)
+    assert result.status == 1
+    assert "strange.json" in result.output or "b" * 20 in result.output
+
+
+def test_names_that_are_not_utf8_and_linked_folders(folder, polyglot):
+    name = os.fsdecode(b"caf\xe9")
+    (RUN / name).touch()
+    (RUN / "linked").symlink_to("/")
+    result = polyglot(*CHECK)
+    assert result.status == 1
+    assert "caf\\udce9" in result.output
+    assert "linked: damaged: it is a link to a folder outside of" in one_line(result.output)
+    [report] = json.loads(polyglot(*CHECK, "--json").output)
+    assert f"{RUN}/{name}" in [file["path"] for file in report["files"]]
+
+
 def test_wrong_use(folder, polyglot):
     message = "neither a run directory nor a folder with cached text"
     for path in (".", "mine.yaml", "nothing", "runs"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -148,3 +149,9 @@ def test_append_does_not_wait_for_the_reader_of_a_named_pipe(tmp_path):
     with pytest.raises(OSError, match="it is not a regular file"):
         atomic_files.append(tmp_path / "log.jsonl", b"one\n")
     os.close(reader)
+
+
+def test_file_names_that_are_not_utf8_can_be_written(tmp_path):
+    name = os.fsdecode(b"caf\xe9.json")
+    replace_file(tmp_path / name, json.dumps({"run": name}, ensure_ascii=False))
+    assert json.loads((tmp_path / name).read_bytes()) == {"run": name}

@@ -97,6 +97,11 @@ def test_markup_and_emoji_codes_stay_as_they_are():
     assert "[red]title" in output
 
 
+def test_bytes_of_a_file_name_that_are_not_utf8_are_escaped():
+    name = b"caf\xe9".decode(errors="surrogateescape")
+    assert printed(name).encode() == b"caf\\udce9\n"
+
+
 def test_tab_and_line_feed_are_not_changed():
     assert visible("a\tb\nc") == "a\tb\nc"
 
