@@ -47,6 +47,13 @@ LIBRARIES = (
     "rich",
 )
 """Libraries that take long to import; not `datasets`, which reads the cache folder of the tests."""
+NEEDED_LIBRARIES = {
+    "opennmt.py": "onmt",
+    "opennmt_models.py": "onmt",
+    "ctranslate2.py": "ctranslate2",
+    "sentence_transformers.py": "sentence_transformers",
+}
+"""Library of an extra that the tests of a file need, by the name of the file."""
 LEAST_PER_PACKAGE = 4
 ALLOWED_SURVIVORS = 0.03
 TEST_FOLDERS = {
@@ -60,6 +67,20 @@ def package_of(mutant: Mutant) -> str:
     return mutant.path.split("/")[1]
 
 
+def missing_library(name: str) -> str | None:
+    """Library that the tests of a file need and that is not installed; None if there is none."""
+    library = NEEDED_LIBRARIES.get(name)
+    if library is None or importlib.util.find_spec(library):
+        return None
+    return library
+
+
+def source_files(package: str) -> list[Path]:
+    """Files of a package; without those whose tests would be skipped."""
+    files = sorted((ROOT / "polyglot" / package).rglob("*.py"))
+    return [path for path in files if missing_library(path.name) is None]
+
+
 def draw_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
     """Draw mutants by a seed: at least four for each package, the rest in proportion to size."""
     generator = random.Random(seed)
@@ -67,7 +88,7 @@ def draw_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
     remaining = []
     for package in packages:
         mutants = []
-        for path in sorted((ROOT / "polyglot" / package).rglob("*.py")):
+        for path in source_files(package):
             mutants += mutants_of(path, ROOT)
         generator.shuffle(mutants)
         valid_mutants = filter(compiles, mutants)  # lazily: most mutants are never drawn
@@ -185,9 +206,10 @@ def main() -> int:
 
     folders = sorted(path.name for path in (ROOT / "polyglot").iterdir() if path.is_dir())
     packages = options.packages or [name for name in folders if name != "__pycache__"]
-    if "interop" in packages and importlib.util.find_spec("onmt") is None:
-        print("interop: left out, because its tests need the extra opennmt", file=sys.stderr)
-        packages.remove("interop")
+    for name in NEEDED_LIBRARIES:
+        library = missing_library(name)
+        if library:
+            print(f"{name}: left out, because its tests need {library}", file=sys.stderr)
     mutants = [find_named(ROOT, *named) for named in NAMED]
     mutants = [mutant for mutant in mutants if package_of(mutant) in packages]
     if not options.named:
