@@ -54,8 +54,8 @@ Arguments = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN... [ANALYSIS [WORD]]",
-        help="Run directories; then embeddings (the default), roles, graph, chart, heads or words. "
-        "A chart needs a word.",
+        help="Run directories, or runs on the hub (hub:user/name); then embeddings (the default), "
+        "roles, graph, chart, heads or words. A chart needs a word.",
         autocompletion=_complete_arguments,
     ),
 ]

@@ -36,7 +36,8 @@ def check(
         list[Path],
         typer.Argument(
             metavar="RUN|CACHE...",
-            help="Run directories, the folder of cached text, or one of its .arrow files.",
+            help="Run directories, runs on the hub (hub:user/name), the folder of cached text, or "
+            "one of its .arrow files.",
             autocompletion=completion.runs,
         ),
     ],

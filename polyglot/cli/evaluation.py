@@ -36,7 +36,8 @@ RunPaths = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Run directories, such as runs/phrasebook. Several are compared with the first.",
+        help="Run directories, such as runs/phrasebook, or runs on the hub: hub:user/name. "
+        "Several are compared with the first.",
         autocompletion=completion.runs,
     ),
 ]

@@ -39,7 +39,7 @@ RunPath = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A run directory, such as runs/phrasebook.",
+        help="A run directory, such as runs/phrasebook, or a run on the hub: hub:user/name.",
         autocompletion=completion.runs,
     ),
 ]

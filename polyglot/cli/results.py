@@ -26,9 +26,9 @@ ComparedPaths = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN|FILE...",
-        help="Evaluated run directories or folders of evaluate --output, and outputs of other "
-        "programs: a text file with one line for each sentence, or a folder of files such as "
-        "de-fr.txt. Each is compared with the first.",
+        help="Evaluated run directories, runs on the hub (hub:user/name), or folders of evaluate "
+        "--output, and outputs of other programs: a text file with one line for each sentence, "
+        "or a folder of files such as de-fr.txt. Each is compared with the first.",
         autocompletion=completion.runs,
     ),
 ]
@@ -144,12 +144,14 @@ def _load_matrix(path: Path, protocol: str) -> ScoreMatrix:
     from polyglot.evaluation.results_cache import MATRIX_FILE
     from polyglot.evaluation.score_matrix import ScoreMatrix
     from polyglot.runs.run import Run
+    from polyglot.runs.stored_results import results_folder
 
     if (path / MATRIX_FILE).is_file():
         matrix = ScoreMatrix.load(path)
     else:
         run = Run.open(path)
-        matrix = ScoreMatrix.load(run.results_folder(f"evaluation/{folder_name(protocol)}"))
+        folder = results_folder(run, f"evaluation/{folder_name(protocol)}")
+        matrix = ScoreMatrix.load(folder)
     if not matrix.hypotheses:
         raise ConfigError(
             f"{path}: its scores were published without the translations, which a comparison "

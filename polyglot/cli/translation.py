@@ -48,8 +48,8 @@ RunsAndFile = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN... [FILE]",
-        help="Run directories, several for an ensemble; then the text, one sentence per line, "
-        "plain or compressed. Default text: standard input.",
+        help="Run directories, or runs on the hub (hub:user/name), several for an ensemble; then "
+        "the text, one sentence per line, plain or compressed. Default text: standard input.",
         autocompletion=completion.runs,
     ),
 ]

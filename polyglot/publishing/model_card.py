@@ -112,7 +112,7 @@ def _usage(run: Run, address: HubAddress) -> list[str]:
 
 
 def _example_pair(pairs: Sequence[LanguagePair]) -> LanguagePair:
-    """First pair of two languages, or a copy if there is none."""
+    """Return the first pair of two languages; a copy if all pairs are copies."""
     for pair in pairs:
         if not pair.is_copy:
             return pair

@@ -38,9 +38,8 @@ def push(
         run = Run.open(run)
     publication = Publication(checkpoint, licence, with_text)
 
-    place = run.derived_path("hub")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    folder = temporary_path(place.parent)
+    # The disk of the run has space for a copy; a run on the hub lies in a cache.
+    folder = temporary_path(run.path.parent if run.hub is None else Path())
     try:
         files = write_run_folder(run, folder, address, publication)
         return upload(folder, files, address, private=private, message=message or MESSAGE)

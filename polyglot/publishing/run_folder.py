@@ -63,17 +63,36 @@ def write_run_folder(
     """Write a new folder with all published files, and return them, sorted.
 
     There is no optimizer state, no log, and no path of this machine except those in the
-    configuration. Raises the errors of `export`.
+    configuration. If it fails, nothing is left. Raises the errors of `export`.
     """
-    chosen = run.choose_checkpoints(publication.checkpoint)
     export(
         run,
         folder,
         checkpoint=publication.checkpoint,
         configured_path=f"runs/{address.name}",
     )
-    _copy_shortlists(run, folder)
+    try:
+        _copy_shortlists(run, folder)
+        _write_scores_and_card(run, folder, address, publication)
+        return _keep_published(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write_scores_and_card(
+    run: Run,
+    folder: Path,
+    address: HubAddress,
+    publication: Publication,
+) -> None:
+    chosen = run.choose_checkpoints(publication.checkpoint)
     scores = list(_write_scores(run, chosen, folder, with_text=publication.with_text))
+    if not scores:
+        logger.warning(
+            f"{run.address}: no scores of this checkpoint, so the model card has none; "
+            f"`polyglot evaluate {run.address}` computes them"
+        )
     card = model_card(
         run,
         address,
@@ -83,7 +102,6 @@ def write_run_folder(
         licence=publication.licence,
     )
     replace_file(folder / CARD, card)
-    return _keep_published(folder)
 
 
 def _describe_checkpoint(name: str, chosen: Sequence[Checkpoint]) -> str:

@@ -14,7 +14,7 @@ from polyglot.runs.hub_session import hub_session
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-RUN_FOLDERS = ("checkpoints/", "vocabulary/", "shortlists/", "evaluation/", "analysis/")
+RUN_FOLDERS = ("checkpoints/", "vocabulary/", "shortlists/", "evaluation/")
 """Folders of a repository whose old files belong to an earlier version of the run."""
 
 

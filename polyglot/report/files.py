@@ -16,6 +16,7 @@ from polyglot.core.stored_json import read_json
 from polyglot.core.stored_log import read_log_line
 from polyglot.core.stored_results import FORMATS, has_present_format, validate_result
 from polyglot.runs.run import Run
+from polyglot.runs.stored_results import results_roots
 
 logger = logging.getLogger("polyglot")
 
@@ -207,7 +208,7 @@ class RunFiles:
     @cached_property
     def _roots(self) -> list[Path]:
         """Folders with results; those of later ones replace those of the same name."""
-        return self.run.results_roots()
+        return results_roots(self.run)
 
     def _relative(self, folder: Path) -> Path:
         """Path of a folder of results below the root that has it."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +15,7 @@ from pydantic import ValidationError
 from polyglot.config.schema import Config
 from polyglot.config.stored import complete_stored_model
 from polyglot.core.errors import abbreviate
+from polyglot.core.yaml import read_yaml
 from polyglot.model.config import ModelConfig
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.checkpoint import Checkpoint
@@ -46,6 +50,25 @@ def different_keys(first: Any, second: Any, path: str = "") -> Iterator[str]:
             yield from different_keys(first.get(key), second.get(key), key_path)
     elif first != second:
         yield path
+
+
+def without_vocabularies(stored: Any, languages: Collection[str]) -> Any:
+    """Return the settings in a checkpoint without the vocabularies of these languages."""
+    if not isinstance(stored, dict) or not isinstance(stored.get("vocabularies"), dict):
+        return stored
+    vocabularies = {}
+    for language, digest in stored["vocabularies"].items():
+        if language not in languages:
+            vocabularies[language] = digest
+    return {**stored, "vocabularies": vocabularies}
+
+
+def settings_hash(settings: Mapping[str, Any], config_file: Path) -> str:
+    """Return the hash as the first versions did, with the model settings of `config.yaml`."""
+    values = dict(settings)
+    values["model"] = read_yaml(config_file).get("model")
+    content = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def value_at(nested: Any, path: str) -> Any:

@@ -34,7 +34,8 @@ RUN_FILES = (
 )
 """Patterns of all files of a run, without its results."""
 
-RESULT_FOLDERS = ("evaluation", "analysis")
+RESULTS = "evaluation"
+"""Folder of the results that are published."""
 RESULT_ENDINGS = (".json", ".csv", ".md", ".png", ".txt")
 
 
@@ -78,13 +79,10 @@ class HubFiles:
 
     def fetch_all(self) -> None:
         """Download all files of the run and its results."""
-        patterns = list(RUN_FILES)
-        for name in RESULT_FOLDERS:
-            patterns += _result_patterns(name)
-        self._download(patterns)
+        self._download([*RUN_FILES, *_result_patterns(RESULTS)])
 
-    def fetch_results(self, name: str) -> None:
-        """Download a folder of results, such as `evaluation/default`."""
+    def fetch_results(self, name: str = RESULTS) -> None:
+        """Download a folder of results, such as `evaluation/default`; by default all results."""
         self._download(_result_patterns(name))
 
     def _download(self, patterns: Sequence[str]) -> None:

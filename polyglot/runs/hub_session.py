@@ -13,6 +13,8 @@ LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
 LONGEST_REASON = 300
 WRONG_FILE_NAME = ("Invalid pointer path", "Invalid filename")
 """Messages of `huggingface_hub` for a name such as `../file`."""
+TRANSFER_ERRORS = (RuntimeError, ConnectionError, TimeoutError)
+"""Errors of the library that transfers large files (Xet), which has no public classes for them."""
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def _progress_on_terminal() -> Iterator[None]:
 
 
 def _reason(error: BaseException, address: HubAddress) -> str | None:
-    """Return what is wrong and what to do; None for an error that has nothing to do with the hub.
+    """Return the reason and an advice; None for an error of this machine, such as a full disk.
 
     The order matters: the first classes are special cases of later ones.
     """
@@ -74,7 +76,11 @@ def _reason(error: BaseException, address: HubAddress) -> str | None:
         return f"{endpoint} cannot be reached ({_first_line(error)}); try again later"
     if isinstance(error, RuntimeError) and error.__cause__ is not None:  # of an upload
         return _reason(error.__cause__, address)
-    return _other_reason(str(error), endpoint)
+    reason = _known_message_reason(str(error), endpoint)
+    is_transfer = isinstance(error, TRANSFER_ERRORS) or type(error).__name__.startswith("Xet")
+    if reason is None and is_transfer:
+        return f"the transfer failed ({_first_line(error)}); try again later"
+    return reason
 
 
 def _status_reason(error: Exception, endpoint: str) -> str:
@@ -87,7 +93,7 @@ def _status_reason(error: Exception, endpoint: str) -> str:
         return f"{endpoint} does not allow it ({message}); use a token that has the right to write"
     if status >= 500 or status == 429:
         return f"{endpoint} answers with status {status} ({message}); try again later"
-    return f"{endpoint} refuses it with status {status}: {message}"
+    return f"{endpoint} refuses the request with status {status}: {message}"
 
 
 def _missing_copy_reason(error: Exception, endpoint: str) -> str:
@@ -111,8 +117,8 @@ def _missing_copy_reason(error: Exception, endpoint: str) -> str:
     )
 
 
-def _other_reason(message: str, endpoint: str) -> str | None:
-    """Reason of errors that `huggingface_hub` raises without a class of its own."""
+def _known_message_reason(message: str, endpoint: str) -> str | None:
+    """Reason of the errors of `huggingface_hub` that only their message tells apart."""
     if any(text in message for text in WRONG_FILE_NAME):
         return "the name of a file leads out of its folder; do not use this repository"
     if "Consistency check failed" in message:

@@ -28,10 +28,12 @@ from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.compatibility import (
     SHOWN,
     different_settings,
+    settings_hash,
     visible_difference,
+    without_vocabularies,
 )
 from polyglot.runs.fixed_settings import fixed_changes, override_problems
-from polyglot.runs.hub_files import RESULT_FOLDERS, HubFiles
+from polyglot.runs.hub_files import HubFiles
 from polyglot.runs.run_folder import is_leftover, missing_reason, remove
 from polyglot.runs.stored_settings import settings_values
 from polyglot.runs.vocabulary_files import check_vocabulary_file
@@ -69,7 +71,7 @@ class Run:
     def __repr__(self) -> str:
         languages = abbreviate(self.config.languages, shown=12)
         counts = f"{len(self.config.languages)} languages, {len(self.config.tasks)} tasks"
-        lines = [f"<Run {self.path}", f" {counts}: {languages}"]
+        lines = [f"<Run {self.address}", f" {counts}: {languages}"]
         steps = checkpoints.steps(self.checkpoints)
         if steps:
             listed = abbreviate(steps, shown=6)
@@ -187,25 +189,6 @@ class Run:
         """
         if self.hub is not None:
             self.hub.fetch(paths)
-
-    def results_roots(self) -> list[Path]:
-        """Folders that hold `evaluation/` and `analysis/`; results in later ones are newer."""
-        if self.hub is None:
-            return [self.path]
-        for name in RESULT_FOLDERS:
-            self.hub.fetch_results(name)
-        return [self.path, self.results]
-
-    def results_folder(self, name: str) -> Path:
-        """Return the folder of stored results, such as `evaluation/default`.
-
-        For a run on the hub, results of this machine come before those of the repository.
-        """
-        folder = self.results / name
-        if self.hub is None or folder.exists():
-            return folder
-        self.hub.fetch_results(name)
-        return self.path / name
 
     @classmethod
     def open_with_overrides(
@@ -434,7 +417,8 @@ class Run:
 
     def check_compatible(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError if the checkpoint was built from other settings than this run."""
-        stored = self._of_used_languages(checkpoint.manifest.get("configuration"))
+        unused = set(self.config.languages).difference(self.used_languages)
+        stored = without_vocabularies(checkpoint.manifest.get("configuration"), unused)
         if isinstance(stored, dict):
             self._check_vocabulary_files(stored.get("vocabularies", ()), checkpoint)
         differences = self.differences(stored)
@@ -449,17 +433,6 @@ class Run:
             f"{checkpoint.path}: comes from another configuration than {self.config_file}; "
             f"different: {abbreviate(differences, shown=SHOWN)}"
         )
-
-    def _of_used_languages(self, stored: Any) -> Any:
-        """Leave out the vocabularies of unused languages, whose files may be missing."""
-        if not isinstance(stored, dict) or not isinstance(stored.get("vocabularies"), dict):
-            return stored
-        unused = set(self.config.languages).difference(self.used_languages)
-        vocabularies = {}
-        for language, digest in stored["vocabularies"].items():
-            if language not in unused:
-                vocabularies[language] = digest
-        return {**stored, "vocabularies": vocabularies}
 
     def _check_vocabulary_files(self, languages: Sequence[str], checkpoint: Checkpoint) -> None:
         for language in languages:
@@ -477,13 +450,6 @@ class Run:
         """
         if not isinstance(stored, str):
             return different_settings(stored, self.built_from)
-        if stored == self._settings_hash():
+        if stored == settings_hash(self.built_from, self.config_file):
             return []
         return ["model, pairs or vocabularies"]
-
-    def _settings_hash(self) -> str:
-        """Return the hash as the first versions did, with the model settings of `config.yaml`."""
-        settings = dict(self.built_from)
-        settings["model"] = read_yaml(self.config_file).get("model")
-        content = json.dumps(settings, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 
@@ -61,6 +62,20 @@ def test_hub_that_is_away(hub):
     message = refusal()
     assert f"{hub.endpoint} cannot be reached (" in message
     assert message.endswith("and not all of its files are on this machine; try again later")
+
+
+def test_failed_transfer_and_errors_of_this_machine(hub_with_run, monkeypatch):
+    """A library for large files raises plain errors; a full disk is reported elsewhere."""
+
+    def fail(*arguments, **settings):
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    error = RuntimeError("Data processing error: CAS")
+    assert "the transfer failed (Data processing error: CAS); try again later" in refusal()
+    error = OSError(errno.ENOSPC, "No space left on device", "file")
+    with pytest.raises(OSError, match="No space left"):
+        polyglot.load(ADDRESS)
 
 
 def test_offline_mode(hub_with_run, monkeypatch):

@@ -109,6 +109,7 @@ def test_scores_of_another_checkpoint_are_left_out(hub, local_run, caplog):
     assert not any(name.startswith("evaluation/") for name in files)
     assert "left out: scores of another checkpoint (mine, best checkpoint (step 4))" in caplog.text
     assert "This checkpoint has not been evaluated." in files["README.md"].decode()
+    assert "no scores of this checkpoint, so the model card has none" in caplog.text
 
 
 def test_damaged_scores_are_left_out(hub, local_run, caplog):
@@ -198,7 +199,7 @@ def test_shortlists_are_published(hub, local_run):
 def test_a_run_of_the_hub_can_be_pushed_to_another_repository(hub_with_run):
     push("hub:user/mine", "friend/copy")
     assert uploaded(hub_with_run, "friend/copy").keys() >= {f"{STEP}/bridge.safetensors"}
-    assert list(Path("runs").iterdir()) == []
+    assert list(Path().iterdir()) == []
 
 
 # On the command line
@@ -240,6 +241,17 @@ def test_run_without_a_checkpoint(hub, local_run):
     shutil.rmtree(local_run / "checkpoints")
     with pytest.raises(CheckpointError, match="no checkpoint; has the run been trained"):
         push(local_run, "user/mine")
+    assert hub.requests == []
+
+
+def test_a_failure_leaves_nothing(hub, local_run, monkeypatch, polyglot):
+    def fail(*arguments, **settings):
+        raise CheckpointError("no space")
+
+    monkeypatch.setattr("polyglot.publishing.run_folder.model_card", fail)
+    polyglot.refuses("push", "runs/mine", "user/mine", "--dry-run")
+    polyglot.refuses("push", "runs/mine", "user/mine")
+    assert [path.name for path in Path("runs").iterdir()] == ["mine"]
     assert hub.requests == []
 
 
