@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+from polyglot.core.console import visible
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -87,9 +89,11 @@ def _prepare_labels(axis: Axis, replacements: dict[str, str]) -> None:
 def _prepare(text: Text, replacements: dict[str, str]) -> str:
     """Add the fonts that a text needs, and return it without words that no font has.
 
+    Control characters become escapes.
+
     replacements: replaced words of this figure so far.
     """
-    content = text.get_text()
+    content = visible(text.get_text())
     if content.isascii():
         return content
     families = list(text.get_fontfamily())

@@ -34,6 +34,8 @@ STORE = "POLYGLOT_STORE"
 RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"
 """Number of earlier starts of the processes, as torchrun counts them."""
 SHARED_MEMORY = "/dev/shm"
+LARGEST_DIGITS = 9
+"""Digits of the largest number in a variable; more would take long to read."""
 LAUNCHER_HINT = "a launcher sets these variables: unset them, or use one"
 
 
@@ -47,14 +49,22 @@ def launcher_world_size() -> int | None:
     world_size = os.environ.get("WORLD_SIZE") or None
     if world_size is None:
         return None
-    if not world_size.isdecimal():
+    count = whole_number(world_size)
+    if count is None:
         raise ConfigError(
             f"WORLD_SIZE is {world_size!r} in the environment, which is not a number of processes; "
             f"{LAUNCHER_HINT}"
         )
-    if world_size != "1":
-        _check_launcher_variables(int(world_size))
-    return int(world_size)
+    if count != 1:
+        _check_launcher_variables(count)
+    return count
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number in an environment variable; None for any text but one to nine digits."""
+    if text.isdecimal() and len(text) <= LARGEST_DIGITS:
+        return int(text)
+    return None
 
 
 def _check_launcher_variables(world_size: int) -> None:
@@ -68,7 +78,8 @@ def _check_launcher_variables(world_size: int) -> None:
         verb = "is" if len(missing) == 1 else "are"
         raise ConfigError(f"{start} {' and '.join(missing)} {verb} not set; {LAUNCHER_HINT}")
     rank = os.environ["RANK"]
-    if not rank.isdecimal() or int(rank) >= world_size:
+    number = whole_number(rank)
+    if number is None or number >= world_size:
         raise ConfigError(
             f"{start} RANK is {rank!r}; it must be a whole number below WORLD_SIZE; {LAUNCHER_HINT}"
         )
@@ -79,7 +90,8 @@ def _check_launcher_variables(world_size: int) -> None:
     }
     for name, limit in largest.items():
         value = os.environ.get(name, "1")
-        if not value.isdecimal() or int(value) > limit:
+        number = whole_number(value)
+        if number is None or number > limit:
             raise ConfigError(
                 f"{start} {name} is {value!r}; it must be a whole number, at most {limit}; "
                 f"{LAUNCHER_HINT}"
@@ -89,7 +101,7 @@ def _check_launcher_variables(world_size: int) -> None:
 def restart_count() -> int:
     """Return how often the processes of this run were started again by their launcher."""
     count = os.environ.get(RESTART_COUNT, "")
-    return int(count) if count.isdecimal() else 0
+    return whole_number(count) or 0
 
 
 def launch(world_size: int, command: Sequence[str], *, restarts: int = 0) -> int:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import ConfigError
+from polyglot.distributed.launch import whole_number
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -155,7 +156,7 @@ def _lone_process_messages() -> list[str]:
         )
     for name in TASK_COUNTS:
         count = os.environ.get(name, "")
-        if count.isdecimal() and int(count) > 1:
+        if (whole_number(count) or 0) > 1:
             messages.append(
                 f"{name} is {count} in the environment, and each of these processes trains alone; "
                 "to train one run together, start them with torchrun"
@@ -212,7 +213,8 @@ def _is_hidden(name: str) -> bool:
 def _launched_processes() -> int:
     """Return `WORLD_SIZE`, which `launcher_world_size` has checked."""
     value = os.environ.get("WORLD_SIZE", "")
-    return int(value) if value.isdecimal() else 1
+    number = whole_number(value)
+    return 1 if number is None else number
 
 
 def uses_cpu() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,7 @@ def data_folders(run: Run) -> list[Path]:
     folder = Path(run.config.data.folder)
     folders = [folder]
     start = start_folder(run)
-    if start is not None and (start / folder).resolve() != folder.resolve():
+    if start is not None and _resolve(start / folder) != _resolve(folder):
         folders.append(start / folder)
     return folders
 
@@ -63,8 +64,13 @@ def tried_folders(run: Run) -> str:
     folders = data_folders(run)
     if len(folders) == 1:
         return ""
-    present, start = [folder.resolve() for folder in folders]
+    present, start = map(_resolve, folders)
     return (
         f"; relative paths were tried in {present}, and in {start}, where the run was started: "
         "set data.folder"
     )
+
+
+def _resolve(folder: Path) -> str:
+    """Absolute path without links; unlike `Path.resolve`, also of a link to itself."""
+    return os.path.realpath(folder)

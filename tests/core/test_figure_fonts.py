@@ -113,6 +113,16 @@ def test_every_script_is_drawn_or_replaced_without_a_warning(content: str, caplo
     assert is_replaced == ("no font of this machine" in caplog.text)
 
 
+@pytest.mark.parametrize("content", ["a\x1b[31mb", "caf\udce9"])
+def test_control_characters_are_drawn_as_escapes(content: str) -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set_title(content)
+    axes.set_yticks([0], [content])
+    drawn_without_warnings(figure)
+    assert axes.get_title() == content.encode("unicode_escape").decode()
+
+
 @pytest.mark.parametrize(
     ("character", "script"),
     [("ไ", "Thai"), ("日", "Chinese"), ("あ", "Japanese"), ("한", "Korean"), ("ב", "Hebrew")],

@@ -286,6 +286,7 @@ def test_without_a_world_size_there_is_no_launcher(launcher):
         ("WORLD_SIZE", "two", "is 'two' in the environment, which is not a number of processes"),
         ("RANK", "4", "RANK is '4'; it must be a whole number below WORLD_SIZE"),
         ("RANK", "-1", "RANK is '-1'; it must be a whole number below WORLD_SIZE"),
+        ("RANK", "9" * 5000, "it must be a whole number below WORLD_SIZE"),
         ("RANK", "first", "RANK is 'first'; it must be a whole number below WORLD_SIZE"),
         ("LOCAL_RANK", "4", "LOCAL_RANK is '4'; it must be a whole number, at most 3"),
         ("LOCAL_WORLD_SIZE", "", "LOCAL_WORLD_SIZE is ''; it must be a whole number, at most 4"),

@@ -12,7 +12,7 @@ from polyglot.core.errors import DataError
 from polyglot.evaluation.held_out import HeldOut
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page
-from polyglot.runs.data_folder import data_folders, find_data_folder, start_folder
+from polyglot.runs.data_folder import data_folders, find_data_folder, start_folder, tried_folders
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.preflight import check_and_open_corpora
@@ -110,6 +110,16 @@ def test_older_and_damaged_runs_know_only_the_present_folder(content, places):
         run.start_file.write_text(content)
     assert start_folder(run) is None
     assert data_folders(run) == [Path("text")]
+
+
+def test_a_link_to_itself_is_one_of_the_places(places, tmp_path):
+    first, _ = places
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    run = Run.open(first / "runs/mine")
+    run.start_file.write_text(json.dumps({"folder": str(link)}))
+    assert data_folders(run) == [Path("text"), link / "text"]
+    assert str(link) in tried_folders(run)
 
 
 def test_an_absolute_folder_is_one_place(places):

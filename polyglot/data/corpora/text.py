@@ -232,7 +232,7 @@ class TextCorpus(Corpus):
             name = resolve_language(language, self.languages)
             if name in self.languages:
                 return message + f"{language} is {name} here; write {name}"
-        return message + f"looked in {self.folder.resolve()}{fetch_hint(self.folder)}"
+        return message + f"looked in {os.path.realpath(self.folder)}{fetch_hint(self.folder)}"
 
     def missing_languages(self) -> dict[str, str]:
         if not self._language_files:

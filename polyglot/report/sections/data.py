@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -31,7 +32,7 @@ def data(files: RunFiles) -> Section:
     except PolyglotError as error:  # the text may be on another machine; the vocabularies are here
         places = tried_folders(files.run)
         if not places:
-            places = f"; relative paths start from {folder.resolve()}: set data.folder"
+            places = f"; relative paths start from {os.path.realpath(folder)}: set data.folder"
         reason = f"The training text cannot be read here: {error}{places}"
         counts = {}
         languages = []
