@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 import polyglot as package
 from polyglot.core.errors import CheckpointError
+from polyglot.report.files import RunFiles
 from polyglot.runs.run import Run
+from polyglot.runs.stored_results import results_folder
 from tests.builders.hub_server import TOKEN
 from tests.builders.runs import train
 
@@ -125,6 +128,17 @@ def test_report_has_the_published_scores(hub_with_run, polyglot):
     assert report.status == 0, report.errors
     page = Path("hub/user/mine/report.html").read_text(encoding="utf-8")
     assert "chrF2|nrefs:1" in page
+
+
+def test_results_of_this_machine_come_before_those_of_the_hub(hub_with_run, local_run):
+    run = Run.open(ADDRESS)
+    [published] = RunFiles(run).evaluations
+    assert published.folder == run.path / "evaluation/default"
+    assert results_folder(run, "evaluation/default") == published.folder
+    shutil.copytree(local_run / "evaluation", "hub/user/mine/evaluation")
+    [evaluation] = RunFiles(run).evaluations
+    assert evaluation.folder == Path("hub/user/mine/evaluation/default")
+    assert results_folder(run, "evaluation/default") == evaluation.folder
 
 
 def test_check(hub_with_run, polyglot):

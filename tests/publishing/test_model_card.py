@@ -16,6 +16,7 @@ from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.publishing.card_metadata import card_metadata, language_metadata
 from polyglot.publishing.model_card import CardScores, model_card
 from polyglot.publishing.training_text import hub_data_sets, training_text_table
+from polyglot.publishing.unknown_pieces import unknown_shares
 from polyglot.runs.run import Run
 from tests.builders.runs import tiny_run
 
@@ -132,6 +133,15 @@ def test_directions_with_wrong_languages_are_named(run, matrix):
     assert "Many outputs" not in write_card(run, [matrix])
 
 
+def test_share_of_unknown_pieces(run, matrix):
+    assert set(unknown_shares(run, [matrix]).values()) == {0.0}, "the test text is training text"
+    texts = {}
+    for name in matrix.texts:
+        texts[name] = ["Ein Hund", "Ein blorb"] if name.startswith("de") else ["a dog"]
+    assert unknown_shares(run, [replace(matrix, texts=texts)]) == {"en": 0.0, "de": 0.25}
+    assert unknown_shares(run, [replace(matrix, texts={})]) == {}
+
+
 def test_unknown_pieces(run):
     text = write_card(run, unknown_shares={"de": 0.0123, "en": 0.001})
     assert re.search(r"\| `de` \| German \| source, target \| \d+ \| 1.23 % \|", text)
@@ -179,3 +189,14 @@ def test_data_sets_of_the_hub_are_metadata():
         CORPORA.get("text").Config(path="train.{language}"),
     ]
     assert hub_data_sets(corpora) == ["Helsinki-NLP/opus-100"]
+
+
+def test_a_licence_changes_neither_the_text_nor_its_description():
+    """So cached text and cached scores stay valid when a licence is added."""
+    from polyglot.data.corpora import CORPORA
+    from polyglot.evaluation.provenance import describe_corpus
+
+    plain = CORPORA.get("text").Config(path="train.{language}")
+    licensed = CORPORA.get("text").Config(path="train.{language}", licence="CC BY 2.0")
+    assert licensed.text_settings() == plain.text_settings()
+    assert describe_corpus(licensed) == describe_corpus(plain)
