@@ -23,9 +23,16 @@ MODELS = {
     "plain": {"bridge": "none"},
     "other sizes and kinds": {
         "embedding": {"size": 24, "scale": False},
-        "encoder": {**LAYERS, "positions": "learned", "longest": 50, "activation": "gelu"},
+        "encoder": {
+            **LAYERS,
+            "layers": 1,
+            "heads": 2,
+            "positions": "learned",
+            "longest": 50,
+            "activation": "gelu",
+        },
         "bridge": "none",
-        "decoder": {**LAYERS, "size": 48, "activation": "swiglu"},
+        "decoder": {**LAYERS, "layers": 1, "size": 48, "heads": 3, "activation": "swiglu"},
         "states_size": 40,
     },
     "bridge that continues the encoder": {
@@ -84,9 +91,7 @@ def test_translations_are_the_same(name, sharing, tmp_path):
 
     limit = {"max_length_ratio": 0.0, "max_length_extra": 30}
     for beam in (1, 4):
-        translations = translator.translate(
-            sentences, source="de", target="en", beam=beam, **limit
-        )
+        translations = translator.translate(sentences, source="de", target="en", beam=beam, **limit)
         results = exported.translate_batch(
             pieces,
             beam_size=beam,
