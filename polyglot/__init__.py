@@ -64,6 +64,7 @@ def load(
     checkpoint: str | int = "best",
     device: str | torch.device | None = None,
     precision: str = "float32",
+    engine: str = "polyglot",
 ) -> Translator:
     """Load the translator of a run: `translate`, `hypotheses` and `score`.
 
@@ -72,6 +73,8 @@ def load(
     pairs: directions such as `de-en`, so that only their components are read and downloaded.
     checkpoint: `best`, `last`, a step, or `average:N`.
     precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for the fastest one.
+    engine: program of the search: `polyglot`, or `ctranslate2`, which is faster and can compute
+    Transformers without a bridge.
     Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used,
     HubError if it cannot be downloaded.
     """
@@ -87,6 +90,7 @@ def load(
         pairs=directions,
         device=device,
         precision=precision,
+        engine=engine,
     )
 
 

@@ -61,8 +61,13 @@ class System:
         self.seconds.setdefault(beam, []).append(time.process_time() - start)
 
 
-def polyglot_system(run: Run, pair: LanguagePair, precision: str) -> System:
-    translator = Translator.load(run, pairs=[pair], precision=precision)
+def polyglot_system(
+    run: Run,
+    pair: LanguagePair,
+    precision: str,
+    engine: str = "polyglot",
+) -> System:
+    translator = Translator.load(run, pairs=[pair], precision=precision, engine=engine)
 
     def translate(sentences: Sequence[str], beam: int) -> list[str]:
         return translator.translate(
@@ -74,7 +79,10 @@ def polyglot_system(run: Run, pair: LanguagePair, precision: str) -> System:
             max_length_extra=LONGEST,
         )
 
-    return System(f"Polyglot, {precision}", translate)
+    name = f"Polyglot, {precision}"
+    if engine != "polyglot":
+        name += f", engine {engine}"
+    return System(name, translate)
 
 
 def ctranslate2_system(run: Run, pair: LanguagePair, folder: Path, precision: str) -> System:
@@ -157,6 +165,7 @@ def main() -> int:
         precisions = available_precisions(torch.device("cpu"))
         systems = [polyglot_system(run, pair, precision) for precision in precisions]
         for precision in ("float32", "int8"):
+            systems.append(polyglot_system(run, pair, precision, "ctranslate2"))
             systems.append(ctranslate2_system(run, pair, folder, precision))
         for beam in BEAMS:
             for system in systems:

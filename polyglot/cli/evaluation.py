@@ -15,6 +15,7 @@ from polyglot.cli.parameters import (
     AcceptChanges,
     Checkpoint,
     Device,
+    Engine,
     Precision,
     Select,
     SelectBy,
@@ -137,6 +138,7 @@ def evaluate(
     output: OutputPath = None,
     device: Device = None,
     precision: Precision = "float32",
+    engine: Engine = "polyglot",
     accept_changes: AcceptChanges = False,
 ) -> None:
     """Score every direction of a run, and print the scores as a matrix.
@@ -165,7 +167,14 @@ def evaluate(
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
     for name, run in evaluated_runs.items():
         members = [run, *other_members]
-        translator = _load_translator(members, ensemble, checkpoint, device, precision)
+        translator = _load_translator(
+            members,
+            ensemble=ensemble,
+            checkpoint=checkpoint,
+            device=device,
+            precision=precision,
+            engine=engine,
+        )
         folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
         for test_set, path in zip(test_sets[name], folders):
             matrix = _evaluate_test_set(run, translator, test_set, path)
@@ -269,22 +278,32 @@ def _folder_name(run: Run) -> str:
 
 def _load_translator(
     runs: Sequence[Run],
+    *,
     ensemble: bool,
     checkpoint: str,
     device: str | None,
     precision: str,
+    engine: str,
 ) -> Translator | EnsembleTranslator:
+    from polyglot.inference.devices import check_ensemble_engine
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
 
     if ensemble:
+        check_ensemble_engine(engine)
         return EnsembleTranslator.load(
             runs,
             checkpoints=[checkpoint],
             device=device,
             precision=precision,
         )
-    return Translator.load(runs[0], checkpoint=checkpoint, device=device, precision=precision)
+    return Translator.load(
+        runs[0],
+        checkpoint=checkpoint,
+        device=device,
+        precision=precision,
+        engine=engine,
+    )
 
 
 def _evaluate_test_set(

@@ -16,6 +16,7 @@ POOLINGS = ("flat", "mean", "max")
 LAYERS = ("bridge", "states", "words")
 SELECT_BY = ("prediction", "shortlist")
 SELECT_FOR = ("sentence", "batch")
+ENGINES = ("polyglot", "ctranslate2")
 PRECISIONS = ("float32", "bf16", "int8", "auto")
 
 
@@ -64,6 +65,14 @@ Precision = Annotated[
     choice(
         PRECISIONS,
         help="Precision of matrix products; auto is the fastest one of the processor or GPU.",
+    ),
+]
+Engine = Annotated[
+    str,
+    choice(
+        ENGINES,
+        help="Program that searches for translations. ctranslate2 is faster, and translates "
+        "Transformers without a bridge (pip install 'polyglot-nmt[ctranslate2]').",
     ),
 ]
 DryRun = Annotated[

@@ -17,6 +17,7 @@ from polyglot.cli.lines import read_lines
 from polyglot.cli.parameters import (
     AcceptChanges,
     Device,
+    Engine,
     Precision,
     RunPath,
     Select,
@@ -144,6 +145,7 @@ class Portion:
     "--select 200 --select-by shortlist",
     "polyglot translate runs/phrasebook sentences.de --from de --to fr --split-sentences",
     "polyglot translate runs/phrasebook sentences.de --from de --to fr --precision auto",
+    "polyglot translate runs/mine sentences.de --from de --to en --engine ctranslate2",
 )
 def translate(
     paths: RunsAndFile,
@@ -160,6 +162,7 @@ def translate(
     split_sentences: SplitSentences = False,
     device: Device = None,
     precision: Precision = "float32",
+    engine: Engine = "polyglot",
     accept_changes: AcceptChanges = False,
 ) -> None:
     """Translate a file or standard input, line by line."""
@@ -187,6 +190,7 @@ def translate(
         average=average,
         device=device,
         precision=precision,
+        engine=engine,
     )
     job = TranslationJob(translator, target, settings)
     if split_sentences:
@@ -361,12 +365,15 @@ def _load_translator(
     average: str | None,
     device: str | None,
     precision: str,
+    engine: str,
 ) -> Translator | EnsembleTranslator:
+    from polyglot.inference.devices import check_ensemble_engine
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.tasks.pairs import LanguagePair
 
     if len(runs) > 1 or len(sources) > 1 or len(checkpoints) > 1:
+        check_ensemble_engine(engine)
         return EnsembleTranslator.load(
             runs,
             checkpoints=checkpoints,
@@ -388,6 +395,7 @@ def _load_translator(
         pairs=[pair],
         device=device,
         precision=precision,
+        engine=engine,
     )
 
 

@@ -40,6 +40,7 @@ def cache_keys(
             run,
             parameters,
             precision=translator.description.get("precision"),
+            engine=translator.description.get("engine"),
         )
         keys[route] = CacheKeys(translated, _score_key(plan, route, translated, pair_text))
     return keys
@@ -53,10 +54,11 @@ def _translation_key(
     parameters: str,
     *,
     precision: str | None,
+    engine: str | None,
 ) -> str:
     """Hash of what the hypotheses depend on. The order of the values is a file format.
 
-    precision: of matrix products; None for float32.
+    precision: of matrix products; None for float32. engine: None for our own search.
     """
     values: list[Any] = [
         VERSION,
@@ -69,6 +71,8 @@ def _translation_key(
     ]
     if precision is not None:
         values.append(precision)
+    if engine is not None:
+        values.append(f"engine {engine}")
     if plan.search.select and plan.search.select_by == "shortlist":
         values += [run.shortlist_digest(step) for step in _steps(route)]
     return digest(values)

@@ -155,7 +155,8 @@ def scores_title(description: Mapping[str, Any], test_set: str) -> str:
     """Title of scores. description: the entry `checkpoint` of a matrix."""
     run = str(description.get("run", ""))
     precision = description.get("precision")
-    parts = [run, _describe_checkpoint(description), precision, test_set]
+    engine = description.get("engine")
+    parts = [run, _describe_checkpoint(description), precision, engine, test_set]
     return ", ".join(filter(None, parts))
 
 

@@ -1,4 +1,4 @@
-"""Selection of the device that translates, and of the precision of its products."""
+"""Selection of the device that translates, of its precision and of the engine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import torch
 
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.layers.low_precision import PRECISIONS, Precision, available_precisions
+
+ENGINES = ("polyglot", "ctranslate2")
 
 
 def select_device(name: str | torch.device | None) -> torch.device:
@@ -26,6 +28,19 @@ def select_device(name: str | torch.device | None) -> torch.device:
             f"device: {name!r} is not available on this machine; available: {available}"
         ) from None
     return device
+
+
+def check_engine(name: str) -> None:
+    """Raise ConfigError for an unknown engine, the program that searches for translations."""
+    if name not in ENGINES:
+        raise ConfigError(f"engine: {unknown_name('engine', name, ENGINES)}")
+
+
+def check_ensemble_engine(name: str) -> None:
+    """Raise ConfigError for an engine that cannot average the probabilities of several models."""
+    check_engine(name)
+    if name != "polyglot":
+        raise ConfigError(f"engine: {name} searches with a single model; for several, leave it out")
 
 
 def available_devices() -> list[str]:

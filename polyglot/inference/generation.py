@@ -20,7 +20,13 @@ from polyglot.decoding.vocabulary_selection import (
 )
 from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
-from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, ModelInputs, Translation
+from polyglot.inference.types import (
+    EMPTY_TRANSLATION,
+    EncodedSources,
+    ModelInputs,
+    SearchEngine,
+    Translation,
+)
 from polyglot.layers.selected_rows import copying_is_cheaper
 from polyglot.model.language_modules import LanguageDecoder
 
@@ -71,6 +77,7 @@ def generate_translations(
     if batch_size is not None and batch_size < 1:
         raise ConfigError(f"batch_size: found {batch_size}; it should be at least 1")
     first_model, first_sentences = inputs[0]
+    engine = first_model.engine
     longest_pieces = []
     for versions in zip(*(sentences for _, sentences in inputs)):
         pieces = [version.pieces for version in versions]
@@ -84,7 +91,7 @@ def generate_translations(
         for model, sentences in inputs:
             batch = [sentences[row] for row in rows]
             encoded.append(model.encode_sources(batch))
-        return search_hypotheses(encoded, target, config, average=average)
+        return search_hypotheses(encoded, target, config, average=average, engine=engine)
 
     results = [[EMPTY_TRANSLATION]] * len(first_sentences)
     hypotheses_of_batches = parallel_map(search_batch, batches, first_model.device)
@@ -104,30 +111,20 @@ def search_hypotheses(
     config: SearchConfig,
     *,
     average: Average = "log",
+    engine: SearchEngine | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the n best hypotheses of each sentence, in pieces of the target vocabulary.
 
-    sources: the same sentences encoded by each model of an ensemble. Raises CheckpointError if
+    sources: the same sentences encoded by each model of an ensemble. engine: other program that
+    searches, only with a single model. Raises CheckpointError if
     the parameters give NaN or infinite scores, and ConfigError if words should be selected and
     no model can select them.
     """
-    decoders = [source.translator.model.decoders[target] for source in sources]
-    decoder = decoders[0]
-    memory = sources[0].memory
-    if len(sources) > 1:
-        decoder = EnsembleDecoder(decoders, average=average)
-        memory = EnsembleMemory(tuple(source.memory for source in sources))
-
     lengths = _source_lengths(sources)
-    words = None
-    if config.select is not None:
-        words = _select_words(sources, target, config)
-    if words is None:
-        result = search(decoder, memory, lengths, config)
+    if engine is None:
+        result = _search_with_decoders(sources, target, config, lengths, average)
     else:
-        restricted = RestrictedVocabularyDecoder(decoder, words)
-        restricted_result = search(restricted, memory, lengths, config)
-        result = restricted.restore_tokens(restricted_result)
+        result = engine.search(sources[0].sentences, target, config)
 
     for sentence, hypotheses in zip(sources[0].sentences, result):
         finite = all(math.isfinite(hypothesis.score) for hypothesis in hypotheses)
@@ -136,6 +133,30 @@ def search_hypotheses(
             quantity = f"scores of {sentence.language}-{target}"
             raise CheckpointError(translator.not_finite(quantity))
     return _mark_cut_hypotheses(result, config.limits(lengths))
+
+
+def _search_with_decoders(
+    sources: Sequence[EncodedSources],
+    target: str,
+    config: SearchConfig,
+    lengths: torch.Tensor,
+    average: Average,
+) -> list[list[Hypothesis]]:
+    """Search with our own decoders. lengths: (B,) source pieces of each sentence."""
+    decoders = [source.translator.model.decoders[target] for source in sources]
+    decoder = decoders[0]
+    memory = sources[0].memory
+    if len(sources) > 1:
+        decoder = EnsembleDecoder(decoders, average=average)
+        memory = EnsembleMemory(tuple(source.memory for source in sources))
+
+    words = None
+    if config.select is not None:
+        words = _select_words(sources, target, config)
+    if words is None:
+        return search(decoder, memory, lengths, config)
+    restricted = RestrictedVocabularyDecoder(decoder, words)
+    return restricted.restore_tokens(search(restricted, memory, lengths, config))
 
 
 def _mark_cut_hypotheses(

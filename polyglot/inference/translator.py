@@ -16,7 +16,8 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.core.language_codes import resolve_language
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.inference.devices import select_device, select_precision
+from polyglot.inference.ctranslate2_engine import CTranslate2Engine
+from polyglot.inference.devices import check_engine, select_device, select_precision
 from polyglot.inference.directions import Directions, resolve_direction
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
@@ -37,6 +38,7 @@ from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import token_losses
 from polyglot.layers.low_precision import set_precision
+from polyglot.model.memory import Memory
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.averaging import load_average, parameters_digest
 from polyglot.runs.run import Run
@@ -70,6 +72,8 @@ class Translator(SentenceEncoder):
         """shortlist of a direction, if there is a run directory that can have one"""
         self.max_training_length: int | None = None
         """tokens of the longest sentence that training can have used; None if it is not known"""
+        self.engine: CTranslate2Engine | None = None
+        """other program that searches for translations; None for our own search"""
         self.symbols_without_rule = 0
         """symbols in the best translations so far that stand for nothing in their sources"""
 
@@ -82,14 +86,16 @@ class Translator(SentenceEncoder):
         pairs: Sequence[LanguagePair] | None = None,
         device: str | torch.device | None = None,
         precision: str = "float32",
+        engine: str = "polyglot",
     ) -> Translator:
         """Load the translator of a run directory.
 
         checkpoint: `best`, `last`, a step, or `average:N`. pairs: read only the components of
         these directions. precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for
-        the fastest one of the device. Raises ConfigError and CheckpointError with a message for
-        the user.
+        the fastest one of the device. engine: program of the search, `polyglot` or `ctranslate2`.
+        Raises ConfigError and CheckpointError with a message for the user.
         """
+        check_engine(engine)
         if not isinstance(run, Run):
             run = Run.open(run)
         trained_pairs = run.config.pairs
@@ -112,7 +118,8 @@ class Translator(SentenceEncoder):
         )
         load_average(chosen, model.component_tensors())
         model = model.to(device).eval()
-        set_precision(model, chosen_precision)
+        if engine == "polyglot":
+            set_precision(model, chosen_precision)
 
         description = {
             "run": run.name,
@@ -122,6 +129,8 @@ class Translator(SentenceEncoder):
         }
         if chosen_precision != "float32":
             description["precision"] = chosen_precision
+        if engine != "polyglot":
+            description["engine"] = engine
         translator = cls(
             model,
             vocabularies=run.vocabularies,
@@ -131,6 +140,14 @@ class Translator(SentenceEncoder):
         )
         translator.max_training_length = run.config.data.filter.max_length
         translator.shortlists = cache(lambda pair: _load_shortlist(run, pair))
+        if engine == "ctranslate2":
+            translator.engine = CTranslate2Engine(
+                model,
+                vocabularies=run.vocabularies,
+                precision=chosen_precision,
+                device=device,
+                own_search=translator.search_with_own_decoder,
+            )
         return translator
 
     def __repr__(self) -> str:
@@ -240,9 +257,27 @@ class Translator(SentenceEncoder):
         """Return the input of `generate_translations`. Raises DataError for invalid text."""
         return [(self, self.sentences(lines, source))]
 
-    @torch.inference_mode()
     def encode_sources(self, sentences: Sequence[SourceSentence]) -> EncodedSources:
-        """Encode sentences of one language; the memory (B, K, D) is the same for every target."""
+        """Encode sentences of one language; the memory (B, K, D) is the same for every target.
+
+        With another engine the memory has no content: the engine encodes the sentences itself.
+        """
+        if self.engine is not None:
+            return EncodedSources(self, sentences, Memory(torch.zeros(len(sentences), 1, 1)))
+        return self._encode_with_own_encoder(sentences)
+
+    def search_with_own_decoder(
+        self,
+        sentences: Sequence[SourceSentence],
+        target: str,
+        config: SearchConfig,
+    ) -> list[list[Hypothesis]]:
+        """Return the n best hypotheses of sentences of one language, from our own search."""
+        encoded = self._encode_with_own_encoder(sentences)
+        return search_hypotheses([encoded], target, config, engine=None)
+
+    @torch.inference_mode()
+    def _encode_with_own_encoder(self, sentences: Sequence[SourceSentence]) -> EncodedSources:
         tokens, mask = pad([sentence.pieces for sentence in sentences])
         language = sentences[0].language
         device = self.device
@@ -259,7 +294,7 @@ class Translator(SentenceEncoder):
 
         Raises the errors of `search_hypotheses`.
         """
-        hypotheses = search_hypotheses(sources, target, config)
+        hypotheses = search_hypotheses(sources, target, config, engine=self.engine)
         return list(self.to_translations(hypotheses, sources[0].sentences, target))
 
     def to_translations(

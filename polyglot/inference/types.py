@@ -42,10 +42,24 @@ class SourceSentence:
     """vocabulary entries; empty if the line is blank"""
 
 
+class SearchEngine(Protocol):
+    """Other program that searches for translations; `CTranslate2Engine` has this interface."""
+
+    def search(
+        self,
+        sentences: Sequence[SourceSentence],
+        target: str,
+        config: SearchConfig,
+    ) -> list[list[Hypothesis]]:
+        """Return the n best hypotheses of each sentence, best first."""
+
+
 class SourceModel(Protocol):
     """Interface of one model with its vocabularies, as generation needs it; `Translator` has it."""
 
     model: TranslationModel
+    engine: SearchEngine | None
+    """None for our own search"""
 
     @property
     def device(self) -> torch.device: ...

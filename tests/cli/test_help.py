@@ -17,6 +17,7 @@ from polyglot.core.yaml import parse_value
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
 from polyglot.evaluation.significance import TESTS
+from polyglot.inference import devices
 from polyglot.inference.embeddings import pooling, similarity
 from polyglot.layers import low_precision
 from tests.builders.command_line import CONFIG, TEXT
@@ -88,6 +89,7 @@ def test_commands_and_options_have_sentences_of_help():
     [
         (parameters.POOLINGS, pooling.POOLINGS),
         (parameters.LAYERS, pooling.LAYERS),
+        (parameters.ENGINES, devices.ENGINES),
         (parameters.PRECISIONS, (*low_precision.PRECISIONS, "auto")),
         (parameters.SELECT_BY, SearchConfig.model_fields["select_by"].annotation.__args__),
         (parameters.SELECT_FOR, SearchConfig.model_fields["select_for"].annotation.__args__),
