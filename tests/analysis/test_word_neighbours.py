@@ -153,6 +153,26 @@ def test_the_chart_of_a_word_in_contexts(translator: Translator) -> None:
     assert [row[1] for row in contexts.rows] == texts
 
 
+def test_rows_of_the_picture_have_the_numbers_of_the_table(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table has the sentences, which are too long for the picture."""
+    panels = []
+
+    def keep_panels(drawn: list[Panel], *, title: str) -> bytes:
+        panels.extend(drawn)
+        return b""
+
+    monkeypatch.setattr("polyglot.analysis.word_neighbours.panels_png", keep_panels)
+    word = word_of(translator, "de")
+    contexts = [("de", text) for text in (word, f"alt {word} ist .", f"{word} Haus .")]
+    page = chart_page(translator, word, "de", contexts=contexts)
+    [panel] = panels
+    assert panel.rows == [row[0] for row in page.tables[-1].rows] == ["1", "2", "3"]
+    assert panel.values.tolist() == page.values["contexts"]["cosines"]
+    assert panel.columns == page.values["contexts"]["words"]
+
+
 def test_the_gate_of_a_decoder_depends_on_the_source_sentence(translator: Translator) -> None:
     word = word_of(translator, "de")
     weight = translator.model.decoders["de"].options["context_gate"].gate.weight
