@@ -25,12 +25,15 @@ from polyglot.publishing.card_metadata import card_metadata
 from polyglot.publishing.training_text import training_text_table
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
+from polyglot.tasks.sharing import SharingConfig
 
 LARGEST_TABLE = 30
 """Languages of the largest matrix that is printed as a table; the picture shows every matrix."""
 
 SHOWN_NAMES = 20
 """Languages or directions that a sentence lists before `…`."""
+
+BRIDGE_TITLES = {"attention": "a shared attention bridge", "none": "no bridge"}
 
 HIGH_OFF_TARGET = 0.1
 """Share of outputs in a wrong language above which a direction is named."""
@@ -86,10 +89,17 @@ def _summary(run: Run) -> str:
     names = [escape(language_title(language)) for language in run.config.languages]
     count = pluralize(len(names), "language")
     listed = abbreviate(names, shown=SHOWN_NAMES)
-    return (
-        f"This model translates between {count}: {listed}. Every language has an encoder and a "
-        "decoder, and all of them share an attention bridge. It was trained with Polyglot."
-    )
+    bridge_type = run.config.model.bridge.type
+    bridge = BRIDGE_TITLES.get(bridge_type, f"a shared bridge ({bridge_type})")
+    sentences = [
+        f"This model translates between {count}: {listed}.",
+        f"It has encoders for source languages, decoders for target languages, and {bridge} "
+        "between them.",
+    ]
+    if run.config.sharing != SharingConfig():
+        sentences.append("Some languages share components.")
+    sentences.append("It was trained with Polyglot.")
+    return " ".join(sentences)
 
 
 def _usage(run: Run, address: HubAddress) -> list[str]:

@@ -245,10 +245,10 @@ def test_compare_needs_translations(hub_with_run, local_run, polyglot):
     assert "`polyglot evaluate hub:user/mine`" in message
 
 
-def test_as_a_process_with_the_variables_of_the_hub(hub_with_run, published, tmp_path):
-    """What a user sets: HF_ENDPOINT, HF_HOME and HF_TOKEN; the other tests set them in this process."""
-    folder, _, _ = published
-    environment = {
+@pytest.fixture
+def environment(hub_with_run, tmp_path) -> dict[str, str]:
+    """What a user sets: HF_ENDPOINT, HF_HOME and HF_TOKEN; other tests set them in this process."""
+    variables = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
         "HF_ENDPOINT": hub_with_run.endpoint,
@@ -256,7 +256,34 @@ def test_as_a_process_with_the_variables_of_the_hub(hub_with_run, published, tmp
         "HF_HUB_OFFLINE": "0",
         "HF_TOKEN": TOKEN,
     }
-    del environment["HF_DATASETS_CACHE"]
+    del variables["HF_DATASETS_CACHE"]
+    return variables
+
+
+def test_variables_of_the_hub_count(hub_with_run, environment, tmp_path):
+    """A short process: it downloads the small files, and does not load PyTorch."""
+    hub_with_run.repositories["user/mine"].private = True
+    program = (
+        "import sys\n"
+        "from polyglot.runs.hub_files import HubFiles\n"
+        f"print(HubFiles.open({ADDRESS!r}).folder)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"{tmp_path}/home/hub/models--user--mine/snapshots/")
+    assert hub_with_run.take_downloads() == SMALL
+
+
+@pytest.mark.slow
+def test_as_a_process_with_the_variables_of_the_hub(hub_with_run, published, environment):
+    folder, _, _ = published
     command = [sys.executable, "-m", "polyglot", "translate", ADDRESS, "--from", "de", "--to", "fr"]
     result = subprocess.run(
         command, input=STDIN, env=environment, capture_output=True, text=True, check=False

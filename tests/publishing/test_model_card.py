@@ -114,6 +114,22 @@ def test_picture(published, card_text):
     assert width > 0 and height > 0
 
 
+@pytest.mark.parametrize(
+    ("bridge", "text"),
+    [
+        ("none", "and no bridge between them."),
+        ({"type": "mean"}, "and a shared bridge (mean) between them."),
+    ],
+)
+def test_summary_names_the_bridge(bridge, text, card_text, tmp_path):
+    assert "and a shared attention bridge between them." in card_text
+    run = tiny_run(tmp_path, model={"bridge": bridge}, sharing={"encoder": {"all": ["de", "en"]}})
+    card = write_card(run)
+    assert text in card
+    assert "Some languages share components." in card
+    assert "Some languages share components." not in card_text
+
+
 def test_without_scores(run):
     text = write_card(run)
     assert ModelCard(text).data.eval_results is None
