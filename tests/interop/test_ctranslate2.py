@@ -10,7 +10,7 @@ import pytest
 
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.inference.translator import Translator
-from polyglot.interop.ctranslate2 import export_ctranslate2
+from polyglot.interop.ctranslate2 import _readme, export_ctranslate2
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.runs import sample_sentences, tiny_run, train
@@ -134,6 +134,23 @@ def test_models_that_it_cannot_compute_are_refused(model, message, tmp_path):
         export_ctranslate2(run, DE_EN, folder)
     assert message in str(error.value)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ({}, "none"),
+        ({"steps": ["lowercase"]}, "lowercase"),
+        (
+            {"steps": ["lowercase"], "languages": {"de": ["punctuation", "moses"]}},
+            "punctuation, moses",
+        ),
+    ],
+)
+def test_the_readme_has_the_text_steps_of_the_source(text, steps, tmp_path):
+    readme = _readme(tiny_run(tmp_path, text=text), DE_EN)
+    assert "# de-en for CTranslate2" in readme
+    assert f"Text steps before the pieces (`text.steps` of the run): {steps}.\n" in readme
 
 
 def test_an_existing_folder_is_not_touched(run, tmp_path):
