@@ -37,10 +37,11 @@ from polyglot.inference.sentence_splitting import (
 from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import token_losses
-from polyglot.layers.low_precision import set_precision
+from polyglot.layers.low_precision import Precision, set_precision
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.averaging import load_average, parameters_digest
+from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch, pad
 from polyglot.tasks.pairs import LanguagePair, Task
@@ -107,17 +108,7 @@ class Translator(SentenceEncoder):
         chosen_precision = select_precision(precision, device)
 
         chosen = run.choose_checkpoints(checkpoint)
-        _check_vocabularies(run, pairs or trained_pairs)
-        sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
-        model = TranslationModel(
-            run.config.model,
-            vocabulary_sizes=sizes,
-            pairs=trained_pairs if pairs is None else pairs,
-            seed=None,
-            sharing=run.config.sharing,
-        )
-        load_average(chosen, model.component_tensors())
-        model = model.to(device).eval()
+        model = _load_model(run, chosen, pairs or trained_pairs).to(device)
         if engine == "polyglot":
             set_precision(model, chosen_precision)
 
@@ -141,14 +132,17 @@ class Translator(SentenceEncoder):
         translator.max_training_length = run.config.data.filter.max_length
         translator.shortlists = cache(lambda pair: _load_shortlist(run, pair))
         if engine == "ctranslate2":
-            translator.engine = CTranslate2Engine(
-                model,
-                vocabularies=run.vocabularies,
-                precision=chosen_precision,
-                device=device,
-                own_search=translator.search_with_own_decoder,
-            )
+            translator.engine = translator._ctranslate2_engine(chosen_precision)
         return translator
+
+    def _ctranslate2_engine(self, precision: Precision) -> CTranslate2Engine:
+        return CTranslate2Engine(
+            self.model,
+            vocabularies=self.vocabularies,
+            precision=precision,
+            device=self.device,
+            own_search=self.search_with_own_decoder,
+        )
 
     def __repr__(self) -> str:
         origin = describe_origin(self.description)
@@ -504,6 +498,25 @@ class Translator(SentenceEncoder):
         """Return the error message for parameters that give NaN or infinite values."""
         origin = describe_origin(self.description, unnamed="this model")
         return f"{origin}: {quantity} are NaN or infinite; choose another checkpoint"
+
+
+def _load_model(
+    run: Run,
+    chosen: Sequence[Checkpoint],
+    pairs: Sequence[LanguagePair],
+) -> TranslationModel:
+    """Return the model of these directions, with the mean of the chosen checkpoints."""
+    _check_vocabularies(run, pairs)
+    sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
+    model = TranslationModel(
+        run.config.model,
+        vocabulary_sizes=sizes,
+        pairs=pairs,
+        seed=None,
+        sharing=run.config.sharing,
+    )
+    load_average(chosen, model.component_tensors())
+    return model.eval()
 
 
 def _check_vocabularies(run: Run, pairs: Sequence[LanguagePair]) -> None:
