@@ -34,7 +34,7 @@ from polyglot.core.stored_json import (
 )
 from polyglot.runs.manifest import LARGEST_STEP, MANIFEST, read_manifest
 from polyglot.runs.parameters import copy_parameters
-from polyglot.runs.steps import step_folder, steps
+from polyglot.runs.steps import folder_step, step_folder, steps
 
 TRAINING = "training.safetensors"
 STATE = "training.json"
@@ -68,7 +68,11 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: Path, *, fetch: Fetch = fetch_nothing) -> Checkpoint:
-        """Open a checkpoint. Raises CheckpointError if its manifest is missing or damaged."""
+        """Open a checkpoint.
+
+        Raises CheckpointError if its manifest is missing or damaged, or of another step than the
+        name of the folder.
+        """
         try:
             manifest = read_manifest(path / MANIFEST)
         except (OSError, ValueError) as error:
@@ -77,6 +81,13 @@ class Checkpoint:
                 f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({reason}); "
                 f"{_alternatives(path)}"
             ) from None
+        step = manifest["step"]
+        if folder_step(path) not in (None, step):
+            name = step_folder(path.parent, step).name
+            raise CheckpointError(
+                f"{path}: its {MANIFEST} is of step {step}: the folder was renamed or mixed up "
+                f"with another; call it {name} again, or put it back from a copy of the run"
+            )
         return cls(path, manifest, fetch)
 
     @property

@@ -86,7 +86,8 @@ def _check_listed_file(result: Path, name: str, expected: Any, advice: str) -> F
     folder = result.parent
     path = folder / name
     if not is_inside(path, folder):
-        return FileCheck(result, DAMAGED, f"it names the file {name[:200]!r}", advice)
+        message = f"{result.name} names the file {name[:200]!r}"
+        return FileCheck(folder, DAMAGED, message, advice)
     return check_sha256(path, str(expected), advice, listed_in=result.name)
 
 

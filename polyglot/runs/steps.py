@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-NAME = re.compile(r"step-(\d{8,})")
+NAME = re.compile(r"step-([0-9]{8,16})")
 
 
 def steps(folder: Path) -> list[int]:
@@ -14,10 +14,18 @@ def steps(folder: Path) -> list[int]:
         return []
     numbers = []
     for path in folder.glob("step-*"):
-        match = NAME.fullmatch(path.name)
-        if match:
-            numbers.append(int(match[1]))
+        step = folder_step(path)
+        if step is not None:
+            numbers.append(step)
     return sorted(numbers)
+
+
+def folder_step(path: Path) -> int | None:
+    """Return the step in the name of a checkpoint's folder; None for other names."""
+    match = NAME.fullmatch(path.name)
+    if match is None:
+        return None
+    return int(match[1])
 
 
 def step_folder(folder: Path, step: int) -> Path:

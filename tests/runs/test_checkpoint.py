@@ -228,6 +228,14 @@ def test_two_ranks_write_one_checkpoint(tmp_path):
     assert checkpoint.training_state() == STATE
 
 
+def test_a_checkpoint_with_the_name_of_another_step_is_an_error(tmp_path):
+    path = write(tmp_path, step=7).path
+    assert Checkpoint.open(path.rename(tmp_path / "copy")).step == 7
+    renamed = (tmp_path / "copy").rename(tmp_path / "step-00000008")
+    with pytest.raises(CheckpointError, match="is of step 7.*call it step-00000007 again"):
+        Checkpoint.open(renamed)
+
+
 def test_a_failure_of_another_rank_is_an_error_on_this_rank(tmp_path):
     write(tmp_path, step=5)
     failure = (None, "No space left on device")
