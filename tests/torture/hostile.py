@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from polyglot.core.file_locks import LOCK_FILES
+from polyglot.core.stored_json import with_checksum
 from polyglot.data import download
 from polyglot.data.download import DataSet, RemoteFile
 from tests.torture.trial import CORRECT, Finding, Outcome, Trial
 from tests.torture.workplace import COMMANDS, Workplace, call, files_below
 
 PRECIOUS = "a file outside of the run"
+OUTSIDE = "outside"
+"""Name of an empty folder outside of the run."""
 
 BAD_NAMES = (
     "../../precious",
@@ -64,6 +68,7 @@ def hostile_runs(workplace: Workplace, random: Random, count: int) -> Iterator[T
         "wrong values in a JSON file": _bad_value,
         "deep nesting": _deep_nesting,
         "symbolic link in place of a file": _link,
+        "symbolic link in place of a folder": _linked_folder,
         "named pipe in place of a file": _pipe,
         "folder in place of a file": _folder,
         "pickle in place of a file": _pickle,
@@ -78,10 +83,13 @@ def hostile_runs(workplace: Workplace, random: Random, count: int) -> Iterator[T
             run = workplace.copy(folder / "inside")
             precious = folder / "precious"
             precious.write_text(PRECIOUS)
+            (folder / OUTSIDE).mkdir()
             changes[kind](run, precious, Random(seed))
             result = call(folder / "inside", *COMMANDS[name])
             if not precious.is_file() or precious.read_text() != PRECIOUS:
                 return Finding(Outcome.LOST_DATA, "a file outside of the run was changed")
+            if list((folder / OUTSIDE).iterdir()):
+                return Finding(Outcome.LOST_DATA, "a folder outside of the run was changed")
             if Path("/etc/polyglot-precious").exists():
                 return Finding(Outcome.LOST_DATA, "an absolute name was followed")
             problem = result.problem()
@@ -103,14 +111,19 @@ def _bad_names(run: Path, precious: Path, random: Random) -> None:
     path = random.choice(sorted(run.glob("checkpoints/*/manifest.json")) or _json_files(run))
     content = json.loads(path.read_text())
     _replace_somewhere(content, random.choice(BAD_NAMES), random, keys=True)
-    path.write_text(json.dumps(content))
+    _write_with_checksum(path, content)
 
 
 def _bad_value(run: Path, precious: Path, random: Random) -> None:
     path = random.choice(_json_files(run))
     content = json.loads(path.read_text())
     _replace_somewhere(content, random.choice(BAD_VALUES), random, keys=False)
-    path.write_text(json.dumps(content))
+    _write_with_checksum(path, content)
+
+
+def _write_with_checksum(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file as the program does: only its schema can notice the change."""
+    path.write_text(json.dumps(with_checksum(content)))
 
 
 def _replace_somewhere(content: object, value: object, random: Random, *, keys: bool) -> None:
@@ -145,6 +158,13 @@ def _link(run: Path, precious: Path, random: Random) -> None:
     path = random.choice(files_below(run))
     path.unlink()
     path.symlink_to(precious)
+
+
+def _linked_folder(run: Path, precious: Path, random: Random) -> None:
+    folders = sorted(path for path in run.rglob("*") if path.is_dir())
+    path = random.choice(folders)
+    shutil.rmtree(path)
+    path.symlink_to(precious.with_name(OUTSIDE))
 
 
 def _pipe(run: Path, precious: Path, random: Random) -> None:
