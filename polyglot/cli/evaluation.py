@@ -20,6 +20,7 @@ from polyglot.cli.parameters import (
     Select,
     SelectBy,
     SelectFor,
+    without_unset,
 )
 from polyglot.cli.progress import described_progress
 from polyglot.core.path_names import distinct_names
@@ -148,8 +149,9 @@ def evaluate(
     """
     from polyglot.evaluation.choices import Output, choose_metrics
 
-    search = {"beam": beam, "select": select, "select_by": select_by, "select_for": select_for}
-    search = {key: value for key, value in search.items() if value is not None}
+    search = without_unset(
+        beam=beam, select=select, select_by=select_by, select_for=select_for
+    )
     chosen_metrics = choose_metrics(metrics) if metrics else []
     settings = _load_protocol(protocol, search, metrics=chosen_metrics, comet=comet, pivot=pivot)
 
@@ -165,16 +167,10 @@ def evaluate(
     folder = _result_folder(protocol, other_members, search, chosen_metrics)
 
     matrices: dict[str, dict[str, ScoreMatrix]] = {}
+    options = {"device": device, "precision": precision, "engine": engine}
     for name, run in evaluated_runs.items():
         members = [run, *other_members]
-        translator = _load_translator(
-            members,
-            ensemble=ensemble,
-            checkpoint=checkpoint,
-            device=device,
-            precision=precision,
-            engine=engine,
-        )
+        translator = _load_translator(members, ensemble, checkpoint, **options)
         folders = _matrix_folders(place, run, test_sets[name], name=name, folder=folder)
         for test_set, path in zip(test_sets[name], folders):
             matrix = _evaluate_test_set(run, translator, test_set, path)
@@ -278,9 +274,9 @@ def _folder_name(run: Run) -> str:
 
 def _load_translator(
     runs: Sequence[Run],
-    *,
     ensemble: bool,
     checkpoint: str,
+    *,
     device: str | None,
     precision: str,
     engine: str,

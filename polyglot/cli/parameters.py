@@ -129,3 +129,8 @@ def parse_sentences(arguments: Sequence[str] | None) -> list[tuple[str, str]]:
             )
         sentences.append((language, text))
     return sentences
+
+
+def without_unset(**options: Any) -> dict[str, Any]:
+    """Return the options that the user set."""
+    return {name: value for name, value in options.items() if value is not None}

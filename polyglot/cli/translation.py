@@ -24,6 +24,7 @@ from polyglot.cli.parameters import (
     SelectBy,
     SelectFor,
     choice,
+    without_unset,
 )
 from polyglot.cli.progress import line_progress
 from polyglot.core.console import stderr_console
@@ -169,15 +170,14 @@ def translate(
     from polyglot.runs.run import Run
     from polyglot.runs.stored_settings import TRANSLATION
 
-    settings = {
-        "beam": beam,
-        "length_penalty": length_penalty,
-        "n_best": n_best,
-        "select": select,
-        "select_by": select_by,
-        "select_for": select_for,
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
+    settings = without_unset(
+        beam=beam,
+        length_penalty=length_penalty,
+        n_best=n_best,
+        select=select,
+        select_by=select_by,
+        select_for=select_for,
+    )
     run_paths, files = _split_runs_and_files(paths, sources)
     runs = [
         Run.open(path, sections=TRANSLATION, accept_changes=accept_changes) for path in run_paths
