@@ -31,6 +31,8 @@ ADDRESS_VARIABLES = ("MASTER_ADDR", "MASTER_PORT")
 """Variables with the address where the processes of other launchers find each other."""
 STORE = "POLYGLOT_STORE"
 """File through which the processes of Polyglot's launcher find each other."""
+LAUNCHER_PROCESS = "POLYGLOT_LAUNCHED"
+"""Number of the process of Polyglot's launcher."""
 RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"
 """Number of earlier starts of the processes, as torchrun counts them."""
 SHARED_MEMORY = "/dev/shm"
@@ -188,7 +190,7 @@ def _common_environment(world_size: int) -> dict[str, str]:
         "WORLD_SIZE": str(world_size),
         "LOCAL_WORLD_SIZE": str(world_size),
         "OMP_NUM_THREADS": threads,
-        "POLYGLOT_LAUNCHED": str(os.getpid()),
+        LAUNCHER_PROCESS: str(os.getpid()),
     }
 
 

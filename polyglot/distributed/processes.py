@@ -253,7 +253,7 @@ class Processes:
         is_interrupted = isinstance(error, KeyboardInterrupt)
         is_silent = is_interrupted and not self.is_main
         reason = _failure_reason(error)
-        record = json.dumps({"process": self.rank, "what": reason})
+        record = json.dumps({"process": self.rank, "reason": reason})
         try:
             if not is_silent and isinstance(error, (PolyglotError, KeyboardInterrupt)):
                 claim_report(self.store)  # the other ranks read this error and need not report it
@@ -261,7 +261,7 @@ class Processes:
             first_record = json.loads(call_with_timeout(request, SHORT_TIMEOUT))
         except RuntimeError:  # rank 0, which holds the store, has ended
             return is_silent
-        is_known = first_record["process"] != self.rank and first_record["what"] == reason
+        is_known = first_record["process"] != self.rank and first_record["reason"] == reason
         return is_silent or (is_known and not is_interrupted)
 
     def _leave(self) -> None:

@@ -59,7 +59,7 @@ def claim_report(store: Store) -> bool:
     If the store is lost, one process on each machine reports it.
     """
     try:
-        reports = call_with_timeout(partial(store.add, "said", 1), SHORT_TIMEOUT)
+        reports = call_with_timeout(partial(store.add, "reports", 1), SHORT_TIMEOUT)
     except RuntimeError:  # rank 0, which holds the store, is lost
         return _is_machine_reporter(int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"]))
     return reports == 1

@@ -12,6 +12,7 @@ from functools import partial
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import TrainingError
 from polyglot.core.signals import continue_when_parent_ends
+from polyglot.distributed.launch import LAUNCHER_PROCESS
 from polyglot.distributed.store import (
     HEARTBEAT_TIMEOUT,
     SHORT_TIMEOUT,
@@ -51,7 +52,7 @@ class HeartbeatMonitor(threading.Thread):
         """True if rank 0 finds the same failure and reports it."""
         self._stopped = threading.Event()
         self._failure_detected = threading.Event()
-        self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
+        self._launcher = os.environ.get(LAUNCHER_PROCESS)
         if self._launcher:
             continue_when_parent_ends()
 
@@ -84,7 +85,7 @@ class HeartbeatMonitor(threading.Thread):
     def connection_error(self) -> TrainingError:
         """Return the error for a broken connection; waits until the lost process is known."""
         try:
-            call_with_timeout(partial(self.store.set, "hurry", ""), SHORT_TIMEOUT)
+            call_with_timeout(partial(self.store.set, "connection lost", ""), SHORT_TIMEOUT)
         except RuntimeError:
             self._fail(0, LOST)
         if not self._failure_detected.wait(2 * HEARTBEAT_TIMEOUT):
@@ -109,11 +110,11 @@ class HeartbeatMonitor(threading.Thread):
         """
         self.store.add(f"beat/{self.rank}", 1)
         timeout = HEARTBEAT_TIMEOUT
-        if self.store.check(["hurry"]):
+        if self.store.check(["connection lost"]):
             timeout = SHORT_TIMEOUT
         if self.store.check(["failed"]):
             record = json.loads(self.store.get("failed"))
-            self._fail(record["process"], record["what"])
+            self._fail(record["process"], record["reason"])
         for rank in self.watched_ranks:
             count = self.store.add(f"beat/{rank}", 0)
             if rank not in last_beats or last_beats[rank][0] != count:
@@ -122,7 +123,7 @@ class HeartbeatMonitor(threading.Thread):
             silence = now - last_beats[rank][1]
             if silence > timeout:
                 reason = f"is gone: it gave no sign of life for {silence:.0f} s"
-                record = json.dumps({"process": rank, "what": reason})
+                record = json.dumps({"process": rank, "reason": reason})
                 self.store.compare_set("failed", "", record)
                 self._fail(rank, reason)
 
