@@ -60,7 +60,7 @@ class Processor:
 
 def find_processor() -> Processor:
     """Read model name and instruction sets from Linux; other systems give the architecture only."""
-    model = platform.processor() or platform.machine()
+    model = platform.machine()
     flags: set[str] = set()
     if CPU_INFO.exists():
         text = CPU_INFO.read_text(encoding="utf-8", errors="replace")

@@ -48,11 +48,12 @@ def call(words: Sequence[str]) -> int:
             sys.argv = ["polyglot", *words[2:]]
             cli.main()
             return 0
+        sys.argv = list(words)
         script = importlib.import_module(Path(words[0]).stem)
         if script.__name__ == "two_workers":
-            script.main(words[1:], context=multiprocessing.dummy)
+            script.main(context=multiprocessing.dummy)
         else:
-            script.main(words[1:])
+            script.main()
     except SystemExit as end:
         return end.code or 0
     return 0
