@@ -5,6 +5,10 @@
 #                   make torture-short: a quarter of the trials
 # make gpu          compare a GPU with the CPU, measure speed and memory: runs/gpu/gpu.md in ten minutes;
 #                   GPU="--device cpu --quick" tries it without one, GPU="--data … --peer …" adds peers
+# make benchmarks   this version next to an earlier one and to other programs, row by row, on two quiet
+#                   cores: runs/benchmarks/benchmarks.md. BENCHMARKS="--previous HEAD~50 --peer BIN"
+#                   adds a revision and OpenNMT-py, "--only tiny" measures one row, "--list" names them
+# make benchmarks-quick   every row on a few lines of text, which shows only that all of them work
 # make test-opennmt the tests of OpenNMT-py's components; `make test` skips them without OpenNMT-py
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +16,7 @@ polyglot := $(VENV)/bin/polyglot
 # Compiled files are kept, which saves seconds in each process.
 pytest := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -n auto
 
-.PHONY: quickstart test test-slow torture torture-short gpu test-opennmt install
+.PHONY: quickstart test test-slow torture torture-short gpu benchmarks benchmarks-quick test-opennmt install
 .DELETE_ON_ERROR:
 
 install: $(VENV)/.installed
@@ -46,6 +50,13 @@ torture-short: $(VENV)/.installed
 
 gpu: $(VENV)/.installed
 	$(VENV)/bin/python evaluation/benchmarks/gpu.py runs/gpu $(GPU)
+
+# Text: Multi30k in the folder DATA, by default $POLYGLOT_DATA/multi30k or data/multi30k; else the phrasebook.
+benchmarks: $(VENV)/.installed
+	$(VENV)/bin/python evaluation/benchmarks/run_all.py $(DATA) runs/benchmarks $(BENCHMARKS)
+
+benchmarks-quick: $(VENV)/.installed
+	$(VENV)/bin/python evaluation/benchmarks/run_all.py runs/benchmarks-quick --quick --repetitions 1 --threads 1 $(BENCHMARKS)
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"

@@ -188,6 +188,10 @@ def loaded_model(bench: Bench, precisions: list[str], *, beam: int) -> Systems:
 
         systems |= bench.each_version(measure, precision)
     if has_ctranslate2():
+        current = bench.current
+        systems[f"{current.name}, {precisions[0]}, engine ctranslate2"] = lambda: two_workers(
+            current, runs[current.name], precisions[0], beam=beam, engine="ctranslate2"
+        )
         model = export_to_ctranslate2(bench.current, runs[bench.current.name])
         systems[f"CTranslate2, {precisions[0]}"] = lambda: ctranslate2_workers(
             bench, model, precisions[0], beam=beam
@@ -195,9 +199,11 @@ def loaded_model(bench: Bench, precisions: list[str], *, beam: int) -> Systems:
     return systems
 
 
-def two_workers(version: Polyglot, run: Path, precision: str, *, beam: int) -> Reading:
+def two_workers(
+    version: Polyglot, run: Path, precision: str, *, beam: int, engine: str = "polyglot"
+) -> Reading:
     output = version.folder / f"two_workers.{precision}.{beam}"
-    options = ["--beam", beam, "--precision", precision]
+    options = ["--beam", beam, "--precision", precision, "--engine", engine]
     printed = version.run(
         HERE / "two_workers.py", run, version.text.test, output, *options, threads=1
     )

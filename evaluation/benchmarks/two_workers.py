@@ -2,8 +2,9 @@
 
     python evaluation/benchmarks/two_workers.py RUN TEXT OUTPUT --beam 5 --precision int8
 
-Each process translates every second line of TEXT, with the search of OpenNMT-py and CTranslate2.
-The time starts when both have loaded the model. The translations are written to OUTPUT.
+Each process translates every second line of TEXT: with the search of OpenNMT-py, which CTranslate2
+has too, or with another engine. The time starts when both have loaded the model. The translations
+are written to OUTPUT.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("output", type=Path)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--engine", default="polyglot")
     return parser.parse_args(words)
 
 
@@ -68,12 +70,17 @@ def translate_part(arguments: argparse.Namespace, number: int, barrier: Any, fin
         import polyglot
 
         torch.set_num_threads(1)
-        # Versions without the setting compute in float32.
-        precision = {"precision": arguments.precision}
-        options = {} if arguments.precision == "float32" else precision
+        search = {"source": "en", "target": "de", "beam": arguments.beam}
+        # Earlier versions do not know these settings.
+        options = {}
+        if arguments.precision != "float32":
+            options["precision"] = arguments.precision
+        if arguments.engine != "polyglot":
+            options["engine"] = arguments.engine
+        else:
+            search["like"] = "opennmt"
         model = polyglot.load(arguments.run, **options)
         sentences = arguments.text.read_text(encoding="utf-8").splitlines()[number::WORKERS]
-        search = {"source": "en", "target": "de", "beam": arguments.beam, "like": "opennmt"}
         model.translate(sentences[:WARM_UP], **search)
     except BaseException:
         barrier.abort()  # the other processes would wait for ever

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import stat
+import subprocess
+import sys
 
+import run_all  # noqa: F401, I001  the rows, in the order of the page
 import multi30k
 import pytest
-import run_all  # noqa: F401
 import speed
 import transformer
 from programs import ROOT, OpenNMT, Polyglot
 from suite import QUICK_SETTINGS, ROWS, Bench, measure_row
 from suite_text import prepare_text
 
+from tests.benchmarks import BENCHMARKS
 from tests.benchmarks.in_process import run_in_process
 
 IN_THE_TABLE = [name for name, row in ROWS.items() if not row.only_by_name]
@@ -116,3 +120,18 @@ def test_a_busy_process_runs_beside_the_measurement_only(bench, monkeypatch):
     assert measure() == 1.0
     assert states == [None]
     assert processes[-1].poll() is not None
+
+
+@pytest.mark.slow
+def test_all_rows_in_processes_of_their_own(tmp_path):
+    """Two versions, started as a user starts them."""
+    script = BENCHMARKS / "run_all.py"
+    options = ["--quick", "--repetitions", "1", "--threads", "1"]
+    if (ROOT / ".git").exists():
+        options += ["--previous", "HEAD"]
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, *options], text=True, capture_output=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert list(results) == IN_THE_TABLE
