@@ -235,9 +235,11 @@ def _placement_problems(config: Config) -> Iterator[Problem]:
             "use training.precision 'bf16' or 'no'",
             related=(("training", "precision"),),
         )
-    if config.losses.agreement.weight:
+    for name in ("agreement", "reference_consistency"):
+        if not getattr(config.losses, name).weight:
+            continue
         yield Problem(
-            ("losses", "agreement"),
+            ("losses", name),
             "needs the encoder of each target's language, which parallel.placement 'partitioned' "
             "may keep on another process; use 'replicated', or a weight of 0",
             related=(placement,),

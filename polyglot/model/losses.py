@@ -15,6 +15,7 @@ from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.core.setting_types import LossWeight
 from polyglot.layers import autocast
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
+from polyglot.layers.divergence import projected_divergence
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
 from polyglot.tasks.batch import EOS, Batch
@@ -133,14 +134,9 @@ class AgreementLoss(Loss):
         """Weight in the total."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        words = batch.target_in[:, 1:]
-        mask = batch.target_mask[:, 1:]
-        only_empty_targets = not words.shape[1]
-        if output.encode_target is None or batch.task.pair.is_copy or only_empty_targets:
+        translation = _encode_reference(output, batch)
+        if translation is None:
             return None
-
-        with torch.no_grad():
-            translation = output.encode_target(words, mask)
         source_rows = self._centred_rows(output.memory)
         target_rows = self._centred_rows(translation)
         cosines = (source_rows * target_rows).sum(dim=2)  # (B, K)
@@ -164,6 +160,79 @@ class AgreementLoss(Loss):
         minimum = 0.01 * mean.detach().norm(dim=1, keepdim=True) + tiny
         centred = rows - mean
         return centred / centred.norm(dim=2, keepdim=True).maximum(minimum)
+
+
+@LOSSES.register("consistency")
+class ConsistencyLoss(Loss):
+    """R-Drop: (KL(p ‖ q) + KL(q ‖ p)) / 2 between two passes over a batch, sum over its positions.
+
+    p and q are the distributions of the next word, with different dropout. Source: Liang et al.
+    2021 (arXiv 2106.14448), who also average the cross-entropy of both passes; here it is that of
+    the first pass. A second pass over encoder and decoder is needed. Validation has no dropout, so
+    it leaves this loss out.
+    """
+
+    class Config(Loss.Config):
+        weight: LossWeight = 0.0
+        """Weight in the total."""
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        if not torch.is_grad_enabled():
+            return None
+        other_states = output.decode(output.encode_source())
+        return _divergence(output, other_states, batch, symmetric=True)
+
+
+@LOSSES.register("reference_consistency")
+class ReferenceConsistencyLoss(Loss):
+    """CrossConST: KL(p ‖ q), sum over the positions of the target.
+
+    p is the distribution of the next word given the source, q the one given the reference
+    translation as the source: a copy that must agree with the translation. Source: Gao et al. 2023
+    (arXiv 2305.07310).
+
+    The encoder of the target language reads the reference. It has no gradient here, because a task
+    trains only its own components. Copy tasks have no such loss, nor do target languages without an
+    encoder. One more pass over encoder and decoder is needed.
+    """
+
+    class Config(Loss.Config):
+        weight: LossWeight = 0.0
+        """Weight in the total."""
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        reference = _encode_reference(output, batch)
+        if reference is None:
+            return None
+        return _divergence(output, output.decode(reference), batch, symmetric=False)
+
+
+def _encode_reference(output: Output, batch: Batch) -> Memory | None:
+    """Memory of the target sentences, without gradient.
+
+    None for a copy task, a target language without an encoder, and a batch of empty targets.
+    """
+    words = batch.target_in[:, 1:]
+    mask = batch.target_mask[:, 1:]
+    only_empty_targets = not words.shape[1]
+    if output.encode_target is None or batch.task.pair.is_copy or only_empty_targets:
+        return None
+    with torch.no_grad():
+        return output.encode_target(words, mask)
+
+
+def _divergence(output: Output, other_states: Tensor, batch: Batch, *, symmetric: bool) -> Tensor:
+    """Mean divergence of two distributions over the target tokens. other_states (B, T, D)."""
+    is_real = batch.target_mask.flatten()
+    real = torch.nonzero_static(is_real, size=batch.target_tokens).squeeze(1)
+    divergence = projected_divergence(
+        output.states.flatten(0, 1).index_select(0, real),
+        other_states.flatten(0, 1).index_select(0, real),
+        output.projection.weight,
+        output.projection.bias,
+        symmetric=symmetric,
+    )
+    return divergence / batch.target_tokens
 
 
 @LOSSES.register("initial_words")
@@ -252,6 +321,10 @@ class LossesConfig(ComponentConfig):
     """Penalty on bridge heads that attend to the same words."""
     agreement: AgreementLoss.Config = AgreementLoss.Config()
     """Distance between the bridge rows of a sentence and of its translation."""
+    consistency: ConsistencyLoss.Config = ConsistencyLoss.Config()
+    """R-Drop: distance between two passes with different dropout."""
+    reference_consistency: ReferenceConsistencyLoss.Config = ReferenceConsistencyLoss.Config()
+    """CrossConST: distance between the translation and a copy of the reference."""
     initial_words: InitialWordsLoss.Config = InitialWordsLoss.Config()
     """Words of the target, predicted from the decoder's initial state."""
     remaining_words: RemainingWordsLoss.Config = RemainingWordsLoss.Config()

@@ -37,6 +37,10 @@ class Output:
     encode_target: Callable[[Tensor, Tensor], Memory] | None = None
     """Function from tokens and mask (B, S) in the target language to their memory; None if the
     target language has no encoder."""
+    encode_source: Callable[[], Memory] | None = None
+    """Function that encodes the source again, in training with other dropout."""
+    decode: Callable[[Memory], Tensor] | None = None
+    """Function from another memory to the decoder's states (B, T, D) for the same target."""
 
     @property
     def projection(self) -> nn.Linear:
@@ -155,7 +159,15 @@ class TranslationModel(nn.Module):
             encode_target = partial(self.encode, target)
         else:
             encode_target = None
-        return Output(states, decoder, memory, inner, encode_target)
+        return Output(
+            states,
+            decoder,
+            memory,
+            inner,
+            encode_target=encode_target,
+            encode_source=partial(self.encode, source, batch.source, batch.source_mask),
+            decode=partial(decoder, batch.target_in, batch.target_mask),
+        )
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> memory, which every decoder can read"""

@@ -355,6 +355,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
             "losses: {agreement: {weight: 1.0}}\nparallel: {placement: partitioned}",
             "losses.agreement: needs the encoder of each target's language, which parallel.placement 'partitioned' may keep on another",
         ),
+        (
+            "losses: {reference_consistency: {weight: 1.0}}\nparallel: {placement: partitioned}",
+            "losses.reference_consistency: needs the encoder of each target's language, which",
+        ),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; expected a whole number"),
         (f"seed: {2**64}", f"seed: found {2**64}; expected less than"),

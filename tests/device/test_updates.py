@@ -9,7 +9,11 @@ from tests.device.builders import PRECISIONS, meta_model, meta_trainer
 from tests.device.cases import CASES, case_name
 from tests.device.rules import GpuRules
 
-LOSSES = {"agreement": {"weight": 0.1}}
+LOSSES = {
+    "agreement": {"weight": 0.1},
+    "consistency": {"weight": 0.1},
+    "reference_consistency": {"weight": 0.1},
+}
 
 
 def update(trainer) -> None:

@@ -53,7 +53,12 @@ CASES = {
     "mixed": VALIDATED,
     "same": {
         "parallel": {"tasks": "same"},
-        "losses": {"bridge": {"weight": 5.0}, "agreement": {"weight": 5.0}},
+        "losses": {
+            "bridge": {"weight": 5.0},
+            "agreement": {"weight": 5.0},
+            "consistency": {"weight": 1.0},
+            "reference_consistency": {"weight": 1.0},
+        },
     },
     "plain updates": {
         "optimizer": {"type": "sgd", "learning_rate": 0.5},
