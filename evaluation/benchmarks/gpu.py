@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))  # the configurations are those of tests/device
 
 import torch  # noqa: E402
 from gpu_peers import measure_peers  # noqa: E402
+from machine import find_processor  # noqa: E402
 from torch import nn  # noqa: E402
 
 from polyglot.core.markdown import table  # noqa: E402
@@ -112,8 +113,10 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def machine(device: torch.device) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return f"{name}, torch {torch.__version__}, CUDA {torch.version.cuda}"
+    words = [str(find_processor())]
+    if device.type == "cuda":
+        words.append(torch.cuda.get_device_name(device))
+    return f"{', '.join(words)}, torch {torch.__version__}, CUDA {torch.version.cuda}"
 
 
 # Correctness

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy
 import yaml
+from machine import find_processor
 
 SCHEDULES = ("english_centric", "many_to_many")
 PARTS = ("report", "dry-run")
@@ -51,6 +52,7 @@ def main() -> None:
         for part in arguments.only or PARTS:
             measure = measure_report if part == "report" else measure_dry_run
             result = {"schedule": schedule, "languages": len(languages), **measure(config)}
+            result["processor"] = str(find_processor())
             results.append(result)
             print(json.dumps(result), flush=True)
     (work / "many_languages.json").write_text(json.dumps(results, indent=1))

@@ -24,6 +24,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import sacrebleu
 import torch
+from machine import machine_now
 
 from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 from polyglot.core.markdown import table
@@ -178,7 +179,7 @@ def main() -> int:
     for beam in BEAMS:
         name = "Greedy" if beam == 1 else f"Beam {beam}"
         tables.append(f"{name}:\n\n{result_table(systems, text[pair.target], beam)}\n")
-    page = "\n".join(tables)
+    page = "\n".join([*tables, f"{machine_now(1)}\n"])
     (arguments.run / "precision.md").write_text(page, encoding="utf-8")
     print(page)
     return 0

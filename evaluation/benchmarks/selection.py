@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import torch
+from machine import machine_now
 
 from polyglot.core.markdown import table
 from polyglot.decoding.base import SearchConfig
@@ -61,7 +62,7 @@ def main() -> None:
         share = f"{seconds / medians[ALL_WORDS]:.2f}"
         rows.append([name, f"{seconds:.2f}", share, scores.get(name, "–")])
     sentences = arguments.sentences
-    print(f"{arguments.threads} threads, beam {arguments.beam}, {sentences} sentences\n")
+    print(f"{machine_now(arguments.threads)}; beam {arguments.beam}, {sentences} sentences\n")
     print(table(["vocabulary", "seconds", "share of the time of all words", "BLEU"], rows))
 
     selected = [seconds for name, seconds in medians.items() if name != ALL_WORDS]

@@ -19,6 +19,8 @@ import sys
 import time
 from typing import Any
 
+from machine import find_processor
+
 LENGTH = 25
 MEBIBYTE = 2**20
 KINDS = ["none", "initial", "states", "both"]
@@ -45,6 +47,7 @@ def main() -> None:
             f"| {result['seconds']:.1f} |",
             flush=True,
         )
+    print(f"\n{find_processor()}")
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """Matrix products over rows of states, in oneDNN where it is fastest.
 
 float32 on a CPU: PyTorch calls the BLAS that it was built with. oneDNN's kernels are faster, above
-all for few rows and with a packed matrix (`evaluation/benchmarks/speed.py --only products`).
+all for few rows and with a packed matrix (`evaluation/benchmarks/products.py --only linear`).
 
 bfloat16 on a CPU: PyTorch calls oneDNN, but adds the bias in a separate pass, and oneDNN compiles
 a kernel for each new number of rows. That takes longer than the product of a narrow layer, and two
