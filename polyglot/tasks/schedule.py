@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated
 
@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 from polyglot.core.errors import ConfigError, collect_errors, unknown_names
 from polyglot.core.language_codes import find_language
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
-from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry, UnusedSetting
 from polyglot.core.setting_types import StepCount, StepNumber
+from polyglot.tasks.noise import CopyNoise
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
@@ -67,10 +68,18 @@ class Schedule:
         """Languages that also learn to copy their own sentences; true for all."""
         copy_weight: float = Field(1.0, gt=0, le=1000)
         """Weight of a copy, where a pair has weight 1."""
+        copy_noise: CopyNoise = CopyNoise()
+        """Noise on the sources of copies."""
         tasks_per_update: int = Field(1, ge=1, le=10_000)
         """Number of tasks that contribute a batch to each update."""
         phases: list[Phase] = []
         """Phases that train only some tasks; a step outside of all phases trains all of them."""
+
+        def settings_without_effect(self) -> Iterator[UnusedSetting]:
+            yield from super().settings_without_effect()
+            if not self.copies and not any(map(_is_copy_pattern, self.pairs)):
+                reason = "no effect: needs copies, found none"
+                yield UnusedSetting(("copy_noise",), ("copies",), reason)
 
     needs_sizes = False
     """True if the schedule depends on the number of sentences of each task."""
@@ -298,6 +307,12 @@ def _task(pair: LanguagePair, config: Schedule.Config) -> Task:
     if pair.is_copy:
         return Task(pair, config.copy_weight)
     return Task(pair)
+
+
+def _is_copy_pattern(pattern: str) -> bool:
+    """True if the pattern names a copy, such as `de-de`."""
+    half = len(pattern) // 2
+    return pattern[:half] == pattern[half + 1 :]
 
 
 def _unscheduled_pairs(

@@ -24,6 +24,7 @@ from polyglot.optim.lr_schedules import LearningRate
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch
+from polyglot.tasks.noise import add_copy_noise
 from polyglot.tasks.sharing import component_names
 from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_exchange import GradientExchange, NoOpExchange
@@ -251,8 +252,9 @@ class Trainer:
         total = 0
         for batch_index, local in batches.items():
             self._seed(step, batch_index)
+            batch = add_copy_noise(local.batch, self.run.config.schedule.copy_noise)
             with self.accelerator.autocast():
-                losses = self.criterion(self.model(local.batch), local.batch)
+                losses = self.criterion(self.model(batch), batch)
             if not counts:
                 counts = self.exchange.counts()
                 total = sum(counts.values())

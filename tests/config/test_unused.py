@@ -88,6 +88,10 @@ REFUSED = [
         "leave it out",
     ),
     (
+        {"schedule": {"copy_noise": {"drop": 0.1}}},
+        "schedule.copy_noise: no effect: needs copies, found none; leave it out",
+    ),
+    (
         {"search": {"select_by": "shortlist"}},
         "search.select_by: no effect: needs a number in select (vocabulary selection), found null; "
         "leave it out",

@@ -65,7 +65,10 @@ CASES = {
         "training": {"steps": 8, "clip_norm": None, "checkpoint": {"every": 1, "keep": 9}},
     },
     "copies and dropout": {
-        "schedule": {"copies": True},
+        "schedule": {
+            "copies": True,
+            "copy_noise": {"drop": 0.2, "mask": 0.2, "shuffle": 2},
+        },
         "model": {**DROPOUT, "embedding": {"dropout": 0.3, "tie_sides": True}},
     },
     "frozen": {

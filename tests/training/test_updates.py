@@ -11,7 +11,7 @@ import torch
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
-from polyglot.tasks.batch import Batch
+from polyglot.tasks.batch import UNK, Batch
 from polyglot.tasks.sharing import component_names
 from polyglot.training.build import build_model
 from polyglot.training.gradient_scaling import (
@@ -418,3 +418,32 @@ def test_two_weights_of_a_component_are_never_equal(tmp_path):
         for first, second in itertools.combinations(weights, 2):
             equal = first.shape == second.shape and torch.equal(first, second)
             assert not equal, component
+
+
+def test_noise_reaches_the_sources_of_copies_only(tmp_path, monkeypatch):
+    """The model reads the noisy source, and the loss the clean target."""
+    run = tiny_run(
+        tmp_path,
+        schedule={
+            "pairs": ["de-en"],
+            "copies": ["en"],
+            "copy_noise": {"mask": 1.0},
+            "tasks_per_update": 2,
+            "type": "round_robin",
+        },
+    )
+    trainer = make_trainer(run)
+    batches = {}
+    forward = trainer.model.forward
+
+    def remember(batch):
+        batches[str(batch.task.pair)] = batch
+        return forward(batch)
+
+    monkeypatch.setattr(trainer.model, "forward", remember)
+    trainer.update()
+    copy = batches["en-en"]
+    assert (copy.source[copy.source_mask] == UNK).all()
+    assert (copy.target_out != UNK).any()
+    translation = batches["de-en"]
+    assert (translation.source[translation.source_mask] != UNK).any()
