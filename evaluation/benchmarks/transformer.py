@@ -225,17 +225,23 @@ def last_number(printed: str) -> float:
 
 
 def translating_runs(bench: Bench) -> dict[str, Path]:
-    """Return a run with the same parameters for each version, by its name."""
+    """Return a run for each version, by its name: with the same parameters if there is a peer.
+
+    Without it, each version trains its own, because an earlier one may not know all settings that
+    the configuration of a run of this version has.
+    """
     runs = {}
     if bench.opennmt:
         checkpoint = opennmt_model(bench)
         for version in bench.versions:
             runs[version.name] = version.convert(checkpoint, "translating")
         return runs
-    run = bench.current.folder / "translating"
-    if not (run / "checkpoints").is_dir():
-        train_on_pieces(bench)
-    return {version.name: run for version in bench.versions}
+    for version in bench.versions:
+        run = version.folder / "translating"
+        if not (run / "checkpoints").is_dir():
+            train_on_pieces(bench, version)
+        runs[version.name] = run
+    return runs
 
 
 def opennmt_model(bench: Bench, *options: object) -> Path:
@@ -245,7 +251,7 @@ def opennmt_model(bench: Bench, *options: object) -> Path:
     return bench.opennmt.checkpoint("translating", config, *options, updates=updates)
 
 
-def train_on_pieces(bench: Bench) -> Path:
+def train_on_pieces(bench: Bench, version: Polyglot) -> Path:
     """Train the model that translates with Polyglot; its words are the pieces of the text."""
     path = f"{bench.text.pieces}/train.{{language}}"
     settings = [
@@ -255,7 +261,7 @@ def train_on_pieces(bench: Bench) -> Path:
         f"batching={{by: tokens, size: {MODEL_BATCH}}}",
     ]
     updates = bench.updates(MODEL_UPDATES)
-    return bench.current.train("translating", "multi30k/small", settings, updates=updates)
+    return version.train("translating", "multi30k/small", settings, updates=updates)
 
 
 if __name__ == "__main__":

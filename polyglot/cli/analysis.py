@@ -427,7 +427,7 @@ def _analyse_embeddings(
     name = settings_file.stem if settings_file else "default"
     analyses = {}
     for run in [Run.open(path) for path in paths]:
-        analyses[str(run.path)] = _analyse_and_save(
+        analyses[run.address] = _analyse_and_save(
             run, settings, name, folder=folder, checkpoint=checkpoint, device=device
         )
     if len(analyses) == 1:

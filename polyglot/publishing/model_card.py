@@ -77,7 +77,7 @@ def model_card(
         training_text_table(run.config.data.train),
         *_limits(run, matrices, unknown_shares),
         "## Training",
-        _training(run, address, checkpoint),
+        _training(address, checkpoint),
         "## Licence",
         _licence(licence),
     ]
@@ -265,16 +265,13 @@ def _output_error_blocks(matrix: ScoreMatrix) -> list[str]:
 # Training and licence
 
 
-def _training(run: Run, address: HubAddress, checkpoint: str) -> str:
-    steps = run.config.training.steps
-    return "\n".join(
-        [
-            f"- checkpoint: {escape(checkpoint)}",
-            f"- length of the training: {steps:,} steps",
-            f"- program: Polyglot {VERSION}",
-            f"- configuration: `polyglot show {address}` prints every setting",
-        ]
-    )
+def _training(address: HubAddress, checkpoint: str) -> str:
+    lines = [
+        f"- checkpoint: {escape(checkpoint)}",
+        f"- program: Polyglot {VERSION}",
+        f"- configuration: `polyglot show {address}` prints every setting",
+    ]
+    return "\n".join(lines)
 
 
 def _licence(licence: str | None) -> str:

@@ -38,8 +38,7 @@ def push(
         run = Run.open(run)
     publication = Publication(checkpoint, licence, with_text)
 
-    # The disk of the run has space for a copy; a run on the hub lies in a cache.
-    folder = temporary_path(run.path.parent if run.hub is None else Path())
+    folder = temporary_path(run.path.parent)
     try:
         files = write_run_folder(run, folder, address, publication)
         return upload(folder, files, address, private=private, message=message or MESSAGE)

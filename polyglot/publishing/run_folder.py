@@ -10,7 +10,7 @@ from pathlib import Path
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import DataError
-from polyglot.core.hub_address import HubAddress
+from polyglot.core.hub_address import HubAddress, refuse_hub
 from polyglot.evaluation.grid import scores_title
 from polyglot.evaluation.results_cache import MATRIX_FILE
 from polyglot.evaluation.score_matrix import ScoreMatrix
@@ -65,6 +65,7 @@ def write_run_folder(
     There is no optimizer state, no log, and no path of this machine except those in the
     configuration. If it fails, nothing is left. Raises the errors of `export`.
     """
+    refuse_hub(run.address, "push publishes a run of this machine")
     export(
         run,
         folder,

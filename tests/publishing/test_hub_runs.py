@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,15 @@ def test_copy_on_this_machine_is_enough_without_the_hub(hub_with_run, polyglot):
     before = polyglot("translate", ADDRESS, *options, stdin=STDIN)
     hub_with_run.stop()
     assert polyglot("translate", ADDRESS, *options, stdin=STDIN).output == before.output
+
+
+def test_messages_of_the_library_are_printed_once(hub_with_run, polyglot, monkeypatch):
+    """The library prints them itself, so that our log leaves them out."""
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    hub_with_run.cut_after = 100
+    result = polyglot("translate", ADDRESS, "--from", "de", "--to", "fr", stdin=STDIN)
+    assert result.status == 0, result.errors
+    assert not re.search(r"^[\d:]{8} Error while downloading", result.errors, re.MULTILINE)
 
 
 def test_embed(hub_with_run, published, polyglot):

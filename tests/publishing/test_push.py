@@ -196,10 +196,10 @@ def test_shortlists_are_published(hub, local_run):
     assert uploaded(hub).keys() == {*FILES, "shortlists/de-en.safetensors"}
 
 
-def test_a_run_of_the_hub_can_be_pushed_to_another_repository(hub_with_run):
-    push("hub:user/mine", "friend/copy")
-    assert uploaded(hub_with_run, "friend/copy").keys() >= {f"{STEP}/bridge.safetensors"}
-    assert list(Path().iterdir()) == []
+def test_a_run_on_the_hub_is_copied_first(hub_with_run):
+    with pytest.raises(ConfigError, match="push publishes a run of this machine.*polyglot export"):
+        push("hub:user/mine", "friend/copy")
+    assert list(hub_with_run.repositories) == ["user/mine"]
 
 
 # On the command line
