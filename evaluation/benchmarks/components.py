@@ -1,6 +1,6 @@
 """Every encoder with every bridge on the phrasebook: BLEU, speed and size.
 
-    python evaluation/benchmarks/components.py WORK [--steps 6800] [--encoder NAME]… [--bridge NAME]…
+    python evaluation/benchmarks/components.py WORK [--steps 6800] [--encoder NAME] [--bridge NAME]
 
 Each combination is a run of the preset `phrasebook` with another encoder and bridge. A complete
 run is not trained again; an interrupted run continues; a run that fails has no values. With fewer

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import sys
 
+import limit_shares  # noqa: F401
+import multi30k  # noqa: F401
+import products  # noqa: F401
+
 # Each module adds its rows, in the order of the page.
 import speed  # noqa: F401, I001
 import transformer  # noqa: F401
-import products  # noqa: F401
-import multi30k  # noqa: F401
-import limit_shares  # noqa: F401
 from suite import main
 
 if __name__ == "__main__":
