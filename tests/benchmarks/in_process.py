@@ -64,6 +64,7 @@ def program_state(folder: Path, printed: io.TextIOWrapper) -> Iterator[None]:
     """Restore what a program changes in its process."""
     arguments = sys.argv
     handlers = logging.root.handlers[:]
+    level = logging.getLogger("polyglot").level
     working_directory = Path.cwd()
     threads = torch.get_num_threads()
     os.chdir(folder)
@@ -74,5 +75,6 @@ def program_state(folder: Path, printed: io.TextIOWrapper) -> Iterator[None]:
         os.chdir(working_directory)
         sys.argv = arguments
         logging.root.handlers[:] = handlers
+        logging.getLogger("polyglot").setLevel(level)
         torch.set_num_threads(threads)
         AcceleratorState._reset_state(reset_partial_state=True)  # its precision is the process's

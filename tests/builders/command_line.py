@@ -102,6 +102,7 @@ class Program:
         )
         self.capsys.readouterr()
         handlers = logging.root.handlers[:]
+        level = logging.getLogger("polyglot").level
         try:
             cli.main()
             status = 0
@@ -109,6 +110,7 @@ class Program:
             status = end.code or 0
         finally:
             logging.root.handlers[:] = handlers
+            logging.getLogger("polyglot").setLevel(level)
         return Result(status, *self.capsys.readouterr())
 
     def refuses(self, *arguments: object, **given: str | bytes) -> str:

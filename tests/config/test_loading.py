@@ -310,7 +310,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
         (
             "schedule: {type: uniform, temperature: 5.0}",
-            "schedule.temperature: no key named 'temperature'. Known: center, copies, copy_weight, exclude, pairs",
+            "schedule.temperature: no key named 'temperature'. Known: center, copies, copy_noise, copy_weight, exclude",
         ),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),

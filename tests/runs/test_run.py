@@ -158,7 +158,7 @@ def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
     (run.path / ".lock").mkdir()
     with (
-        pytest.raises(CheckpointError, match="run: the folder cannot be written: Is a directory"),
+        pytest.raises(CheckpointError, match="run: the folder cannot be written: it is not a reg"),
         run.lock(),
     ):
         pass
