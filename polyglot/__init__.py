@@ -73,8 +73,8 @@ def load(
     pairs: directions such as `de-en`, so that only their components are read and downloaded.
     checkpoint: `best`, `last`, a step, or `average:N`.
     precision: of matrix products, `float32`, `bf16`, `int8`, or `auto` for the fastest one.
-    engine: program of the search: `polyglot`, or `ctranslate2`, which is faster and can compute
-    Transformers without a bridge.
+    engine: program of the search: `polyglot`, or `ctranslate2` for Transformers without a bridge,
+    which is faster with `int8`.
     Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used,
     HubError if it cannot be downloaded.
     """

@@ -1,8 +1,8 @@
 """Search by CTranslate2 instead of our own decoder, for the models that it can compute.
 
-CTranslate2 is an inference engine in C++ (https://github.com/OpenNMT/CTranslate2). It is faster
-than our search and gives the same translations, except for differences of rounding. Sentences for
-which it could give others are searched by our own decoder.
+CTranslate2 is an inference engine in C++ (https://github.com/OpenNMT/CTranslate2). It
+gives the translations of our search, except for differences of rounding, and is faster in int8.
+Sentences for which it could give others are searched by our own decoder.
 """
 
 from __future__ import annotations
