@@ -106,7 +106,9 @@ class CTranslate2Engine:
         results: list[list[Hypothesis] | None] = [None] * len(sentences)
         short_rows = [row for row, short in enumerate(is_short) if short]
         if short_rows:
-            found = self._translate([sentences[row] for row in short_rows], pair, config)
+            short_sentences = [sentences[row] for row in short_rows]
+            longest = max(limits[row] for row in short_rows)
+            found = self._translate(short_sentences, pair, config, limit=longest)
             for row, hypotheses in zip(short_rows, found):
                 if _is_certain(hypotheses, limits[row]):
                     results[row] = hypotheses
@@ -123,24 +125,21 @@ class CTranslate2Engine:
         sentences: Sequence[SourceSentence],
         pair: LanguagePair,
         config: SearchConfig,
+        *,
+        limit: int,
     ) -> list[list[Hypothesis]]:
-        """Translate with CTranslate2."""
+        """Translate with CTranslate2. limit: largest number of tokens of all translations."""
         with self._lock:  # two threads must not load the same direction
             translator, target_ids = self._translator(pair)
         source_vocabulary = self.vocabularies[pair.source]
-        pieces = []
-        lengths = []
-        for sentence in sentences:
-            pieces.append(source_vocabulary.pieces(sentence.pieces))
-            lengths.append(len(sentence.pieces))
-        limits = config.limits(torch.tensor(lengths))
+        pieces = [source_vocabulary.pieces(sentence.pieces) for sentence in sentences]
         results = translator.translate_batch(
             pieces,
             beam_size=config.beam,
             num_hypotheses=config.n_best,
             length_penalty=_length_penalty(config),
             min_decoding_length=0,
-            max_decoding_length=int(limits.max()),
+            max_decoding_length=limit,
             max_input_length=0,
             max_batch_size=BATCH_SENTENCES,
             return_scores=True,

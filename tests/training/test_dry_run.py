@@ -119,14 +119,14 @@ def test_a_dry_run_creates_no_run_directory(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        (
+        pytest.param(
             "training.precision=fp16",
             "training.precision: 'fp16' is not available on this machine's cpu; "
             r"use training.precision=no \(float32\) or another precision",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has fp16"),
         ),
         (
             "training.trackers=[tensorboard]",
