@@ -106,7 +106,7 @@ def _unsupported_bridge(
         return
     settings = [_layer_settings(layer) for layer in (*encoder.layers, *bridge.layers)]
     is_same_kind = all(setting == settings[0] for setting in settings)
-    is_prenorm = encoder.layers[0].around_attention.before
+    is_prenorm = encoder.layers[0].around_attention.is_pre_norm
     if is_prenorm or not is_same_kind or not isinstance(projection, nn.Identity):
         yield (
             "a Transformer bridge that does not continue the encoder: both need `norm: post`, "
@@ -118,7 +118,7 @@ def _layer_settings(layer: SelfAttentionLayer) -> tuple[Any, ...]:
     attention = layer.attention
     size = attention.output.out_features
     activation = layer.feed_forward.activation
-    is_prenorm = layer.around_attention.before
+    is_prenorm = layer.around_attention.is_pre_norm
     return attention.heads, size, activation, is_prenorm
 
 
@@ -149,7 +149,7 @@ def _empty_spec(
 def _spec_settings(specs: Any, layer: SelfAttentionLayer | CrossAttentionLayer) -> dict[str, Any]:
     activation = ACTIVATIONS[layer.feed_forward.activation]
     return {
-        "pre_norm": layer.around_attention.before,
+        "pre_norm": layer.around_attention.is_pre_norm,
         "activation": getattr(specs.common_spec.Activation, activation),
         "ffn_glu": layer.feed_forward.gated,
     }

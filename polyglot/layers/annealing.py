@@ -1,7 +1,8 @@
 """Annealed quantities such as temperatures: pure functions of the update.
 
-A value is a tensor of its component. So the device is never asked for it, it is stored in
-checkpoints and averaged with the parameters, and it keeps its value in a frozen component.
+A value is a tensor of its component, on the same device. So using it needs no transfer from the
+device, and it is stored in checkpoints and averaged with the parameters. In a frozen component it
+keeps its value.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from torch import Tensor, nn
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.setting_types import StepCount
 
-PLACE = "annealed"
-"""Part of the name of every annealed tensor in a component."""
+ATTRIBUTE = "annealed"
+"""Attribute of a module that holds its `Annealed`; so the names of all annealed tensors have it."""
 
 SMALLEST = 1e-6
 """Smallest value: modules divide by it."""
@@ -26,8 +27,8 @@ class Decay(ComponentConfig):
     """max(minimum, start · decay^⌊step / every⌋)."""
 
     should_reach_minimum: ClassVar[bool] = False
-    """True if the module computes something else outside training, and the two agree only near the
-    minimum."""
+    """True if training and translation agree only near the minimum, because they compute the result
+    differently. A run that ends above the minimum then gets a warning."""
 
     start: float = Field(ge=SMALLEST, le=1e6)
     """Value before the first update."""
@@ -59,7 +60,10 @@ class Decay(ComponentConfig):
 
 
 class Annealed(nn.Module):
-    """Annealed quantities of a module, each a scalar tensor; its attribute `annealed`."""
+    """Annealed quantities of a module, each a scalar tensor.
+
+    The module stores them in its attribute `annealed`.
+    """
 
     def __init__(self, **schedules: Decay) -> None:
         super().__init__()
@@ -78,4 +82,4 @@ class Annealed(nn.Module):
 
 def is_annealed(name: str) -> bool:
     """True if the name of a component's tensor is that of an annealed quantity."""
-    return PLACE in name.split(".")
+    return ATTRIBUTE in name.split(".")

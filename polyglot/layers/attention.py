@@ -16,7 +16,7 @@ KINDS = ("dot", "general", "mlp")
 KEPT_NUMBERS = 2**20
 """Numbers of a hidden layer of `mlp` that the backward pass may keep: 4 MiB in float32."""
 SLICE_NUMBERS = 2**23
-"""Numbers of a hidden layer that are computed together, if it is larger: 32 MiB in float32."""
+"""A larger hidden layer is computed in slices of this number of numbers: 32 MiB in float32."""
 
 
 class Attention(nn.Module):
@@ -44,6 +44,7 @@ class Attention(nn.Module):
         if self.kind == "mlp":
             return self.key(memory)
         if self.kind == "general":
+            # q·W·m: W is applied to the memory, once for all queries.
             return linear(memory, self.query.weight.t())
         return memory
 

@@ -1,4 +1,7 @@
-"""Context of each word: the whole sentence on the source side, the prefix on the target side."""
+"""Context of each word, from which the role layer (`model/options/roles.py`) computes its roles.
+
+It is the whole sentence on the source side, and the prefix on the target side.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from polyglot.layers.linear import pad_rows, product, product_type
 SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}
 """float32 scores of a slice. On a CPU a usual batch is one slice, so that products are large."""
 CACHED_BYTES = {"cpu": 2**20}
-"""float32 scores that stay in the cache of a core while they are used; elsewhere a whole slice."""
+"""float32 scores that stay in the cache of a core while they are used. On a device that is not
+listed, all scores of a slice are used at once."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class _Sizes:
     """Rows of one pass of the softmax."""
 
     @classmethod
-    def of(cls, states: Tensor, words: int) -> _Sizes:
-        """Sizes for states (N, D) and `words` scores a row; slices have nearly equal sizes."""
+    def of(cls, states: Tensor, vocabulary_size: int) -> _Sizes:
+        """Sizes for states (N, D), with V scores for each row; slices have nearly equal sizes."""
         device = states.device.type
-        bytes_of_row = 4 * words
+        bytes_of_row = 4 * vocabulary_size  # float32
         most_rows = max(1, SLICE_BYTES.get(device, SLICE_BYTES["cuda"]) // bytes_of_row)
         slices = max(1, -(-len(states) // most_rows))
         slice_rows = -(-len(states) // slices) or most_rows
@@ -59,8 +60,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         """Return the summed loss, a float32 scalar.
 
-        states (N, D), weight (V, D), bias (V). targets and shares (N, L), or targets (N, 1) and no
-        shares. Products have the type of the states, sums over slices that of the weight.
+        states (N, D), weight (V, D), bias (V). There are two cases: targets (N, 1) without shares,
+        one target word for each row; or targets and shares (N, L), several target words for each
+        row, whose losses are weighted by the shares.
+        Products have the type of the states, sums over slices that of the weight.
         """
         if needs_gradient:
             gradients = _Gradients(states, weight, bias)
@@ -78,11 +81,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         for start in range(0, len(states), sizes.slice_rows):
             end = min(start + sizes.slice_rows, len(states))
             slice_states = pad_rows(states[start:end], states.dtype)
-            # In float32 these are the scores, otherwise they are copied to float32 and back.
-            projected = product(slice_states, projection, shift)
+            slice_scores = product(slice_states, projection, shift)
             for first in range(start, end, sizes.cached_rows):
                 last = min(first + sizes.cached_rows, end)
-                part = projected[first - start : last - start]
+                part = slice_scores[first - start : last - start]
                 if float_scores is None:
                     scores = part
                 else:
@@ -91,26 +93,31 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 total += _loss_and_gradient(
                     scores, targets[first:last], part_shares, smoothing, needs_gradient
                 )
-                if gradients:
-                    gradients.bias += scores.sum(dim=0)
-                    if float_scores is not None:
-                        part.copy_(scores)
-            if gradients:
-                gradients.add_slice(slice_states, projected, projection, start, end)
+                if gradients is None:
+                    continue
 
-        if gradients:
+                # The call has replaced the scores by their gradients.
+                score_gradients = scores
+                gradients.bias += score_gradients.sum(dim=0)
+                if float_scores is not None:
+                    part.copy_(score_gradients)
+            if gradients is not None:
+                # All scores of the slice are now replaced by their gradients.
+                gradients.add_slice(slice_states, slice_scores, projection, start, end)
+
+        if gradients is not None:
             ctx.save_for_backward(gradients.states, gradients.weight, gradients.bias.to(bias.dtype))
         return total
 
     @staticmethod
     def backward(ctx, total_gradient: Tensor) -> tuple[Tensor | None, ...]:
-        for_states, for_weight, for_bias = ctx.saved_tensors
+        states_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
         # In place: each is used once, since there is no second backward pass, and a copy of (V, D)
         # would be another pass through memory.
         return (
-            for_states.mul_(total_gradient),
-            for_weight.mul_(total_gradient),
-            for_bias.mul_(total_gradient),
+            states_gradient.mul_(total_gradient),
+            weight_gradient.mul_(total_gradient),
+            bias_gradient.mul_(total_gradient),
             None,
             None,
             None,
@@ -139,7 +146,8 @@ class _Gradients:
         end: int,
     ) -> None:
         """Add a slice, whose scores (n, V) have become their gradients; n can be padded."""
-        # Padded rows have scores as well, the bias: an infinite one would damage the products.
+        # The scores of padded rows are the bias of each word. If a bias is infinite, the products
+        # below would be NaN.
         score_gradients[end - start :] = 0
         self.states[start:end] = product(score_gradients, projection.t())[: end - start]
         if self.is_mixed:
@@ -156,7 +164,7 @@ def _loss_and_gradient(
     smoothing: float,
     needs_gradient: bool,
 ) -> Tensor:
-    """Return the loss of N rows; their float32 scores (N, V) become the gradient in place."""
+    """Return the loss of N rows; replace their float32 scores (N, V) by the gradients in place."""
     largest = scores.amax(dim=1)
     chosen = scores.gather(1, targets)
     mean = scores.mean(dim=1) if smoothing else 0.0

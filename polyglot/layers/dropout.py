@@ -11,7 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 LEVELS = 1 << 16
+"""Number of values of 16 random bits."""
 STEPS = 16
+"""Number of steps for which `StepDropout` draws factors together."""
 
 
 def dropout(states: Tensor, rate: float) -> Tensor:

@@ -1,8 +1,9 @@
 """Transformer decoder layer, one position at a time, for search.
 
-Matrices are prepared once for many steps (layout or cast), and keys and values are cached. The N
-rows are the hypotheses of B sentences: the same number for each sentence, in consecutive rows. They
-are the queries to the cache and to the memory of their sentence.
+Matrices are prepared once for many steps (layout or cast), and keys and values are cached.
+
+The N rows are the hypotheses of B sentences. Every sentence has M = N / B hypotheses, in consecutive
+rows. All hypotheses of a sentence attend to the cache and to the memory of this sentence.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class IncrementalDecoderLayer:
 
 def _norm_after(residual: Residual, states: Tensor) -> Tensor:
     """Layer norm after a block with `norm: post`; the block has added its input already."""
-    return states if residual.before else residual.norm(states)
+    return states if residual.is_pre_norm else residual.norm(states)
 
 
 class IncrementalSelfAttention:
@@ -91,14 +92,18 @@ class IncrementalSelfAttention:
         sentences = len(cache.keys)
         head_size = cache.keys.shape[3]
         parts = self.inputs(states).view(sentences, -1, 3, self.heads, head_size)
-        queries, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, M, d)
+        queries, new_keys, new_values = parts.permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, M, d)
         if self.rotary:
             queries = _rotate_heads(queries, position)
-            keys = _rotate_heads(keys, position)
-        keys, values = cache.write(additive_mask.shape[1] - keys.shape[2], keys, values)
-        scores = queries @ keys.transpose(2, 3) + additive_mask.view(
-            sentences, 1, -1, keys.shape[2]
-        )
+            new_keys = _rotate_heads(new_keys, position)
+
+        # The mask has a slot for each hypothesis of this step already, after all other slots.
+        slots = additive_mask.shape[1]
+        hypotheses = new_keys.shape[2]
+        keys, values = cache.write(slots - hypotheses, new_keys, new_values)
+
+        mask_of_heads = additive_mask.view(sentences, 1, hypotheses, slots)
+        scores = queries @ keys.transpose(2, 3) + mask_of_heads
         contexts = torch.softmax(scores, dim=-1) @ values
         return self.output(merge_heads(contexts).flatten(0, 1), plus=residual)
 

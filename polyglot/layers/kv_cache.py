@@ -47,7 +47,8 @@ class KeyValueCache(NamedTuple):
         """New cache with these slots (B, P) of each sentence, and `capacity` slots in total."""
         sentences, heads, old_capacity, size = self.keys.shape
         unused = capacity - slots.shape[1]
-        chosen = functional.pad(slots, (0, unused))  # any slot fills the rest
+        # Unused slots get a copy of slot 0; no hypothesis attends to them.
+        chosen = functional.pad(slots, (0, unused))
 
         blocks = torch.arange(sentences * heads, device=slots.device)
         first_rows = (blocks * old_capacity).view(sentences, heads, 1)
@@ -109,7 +110,7 @@ class CacheMask(NamedTuple):
         return self._replace(additive_mask=additive_mask)
 
     def is_full(self, hypotheses: int) -> bool:
-        """True if the caches have no free slot for each hypothesis."""
+        """True if the caches have fewer free slots than a sentence has hypotheses."""
         return self.slot_count + hypotheses > self.capacity
 
     def compact(self, sentences: int) -> tuple[Tensor, CacheMask]:

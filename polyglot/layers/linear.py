@@ -25,7 +25,8 @@ from polyglot.layers.low_precision import (
 from polyglot.layers.onednn import Activation
 
 FEW_ROWS = 256
-"""Products with up to this number of rows are not padded: the next step has as many rows."""
+"""Products with up to this number of rows are not padded. They come from steps of a recurrence or
+of a search, and the next step has the same number of rows, so that its kernel exists."""
 AUTOCAST_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 """Types that autocast changes; it leaves float64 and whole numbers alone."""
 
@@ -93,8 +94,10 @@ def product(
     plus: Tensor | None = None,
 ) -> Tensor:
     """W x + b + plus for tensors of one type, without autograd and autocast; plus (..., O)."""
-    others = [tensor for tensor in (inputs, bias, plus) if tensor is not None]
-    same_type = all(tensor.dtype == weight.dtype for tensor in others)
+    same_type = True
+    for tensor in (inputs, bias, plus):
+        if tensor is not None and tensor.dtype != weight.dtype:
+            same_type = False
     use_onednn = onednn.is_faster(inputs, weight)
     if use_onednn or (same_type and _needs_padding(inputs, weight.dtype)):
         return onednn.multiply(inputs, weight, bias, plus=plus)
@@ -123,6 +126,7 @@ class PackedLinear:
         """
         self.bias = bias
         self.activation = activation
+        # The inputs are not known yet; they will have the device and the type of the weight.
         self.is_packed = onednn.is_faster(weight, weight)
         if self.is_packed:
             self.weight = onednn.pack(weight)

@@ -80,7 +80,7 @@ class Int8Matrix:
         largest_inputs = inputs.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST_MAXIMUM)
         scaled = inputs * (LARGEST_INTEGER / largest_inputs)
         outputs = onednn.multiply_int8(scaled, self.matrix)
-        # NaN in the inputs stays NaN in the outputs.
+        # If an input is NaN, its row has the scale NaN, and so have the outputs.
         row_scales = largest_inputs / LARGEST_INTEGER  # (N, 1)
         if self.bias is None:
             return outputs.mul_(row_scales)

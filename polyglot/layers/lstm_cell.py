@@ -11,7 +11,10 @@ tanh_backward = torch.ops.aten.tanh_backward
 
 
 def tanh(states: Tensor) -> Tensor:
-    """Hyperbolic tangent, differentiable once; any shape. Rounded at 1e-7 in float32 on a CPU."""
+    """Hyperbolic tangent, differentiable once; any shape.
+
+    In float32 on a CPU it is faster than PyTorch's, with an error of about 1e-7.
+    """
     return _Tanh.apply(states)
 
 
@@ -56,18 +59,19 @@ class _LstmCell(torch.autograd.Function):
         input_gate, forget_gate, new, output_gate = gates.chunk(4, dim=1)
         cell_gradient = next_cell_gradient + tanh_backward(hidden_gradient * output_gate, squashed)
 
+        # Views of the gradients of the four gates, which are written in place.
         gradient = torch.empty_like(gates)
-        for_input, for_forget, for_new, for_output = gradient.chunk(4, dim=1)
-        torch.mul(cell_gradient, new, out=for_input)
-        torch.mul(cell_gradient, cell, out=for_forget)
-        torch.mul(hidden_gradient, squashed, out=for_output)
-        for_new.copy_(tanh_backward(cell_gradient * input_gate, new))
+        input_gradient, forget_gradient, new_gradient, output_gradient = gradient.chunk(4, dim=1)
+        torch.mul(cell_gradient, new, out=input_gradient)
+        torch.mul(cell_gradient, cell, out=forget_gradient)
+        torch.mul(hidden_gradient, squashed, out=output_gradient)
+        new_gradient.copy_(tanh_backward(cell_gradient * input_gate, new))
 
         # The input and forget gates lie side by side: one call for both sigmoids.
         first_two = gradient[:, : 2 * cell.shape[1]]
         activations = gates[:, : 2 * cell.shape[1]]
         sigmoid_backward.grad_input(first_two, activations, grad_input=first_two)
-        sigmoid_backward.grad_input(for_output, output_gate, grad_input=for_output)
+        sigmoid_backward.grad_input(output_gradient, output_gate, grad_input=output_gradient)
         return gradient, cell_gradient * forget_gate
 
 

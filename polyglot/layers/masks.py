@@ -35,8 +35,9 @@ def fused_attention(
     """softmax(Q·Kᵀ / √d)·V in PyTorch's fused kernels; a query without real positions gets zeros.
 
     queries (B, H, T, d), keys and values (B, H, S, d), mask (B, S) or None -> (B, H, T, d).
-    causal: a position attends to itself and to the left; then without a mask, since padding is
-    last. The kernels themselves return zeros for a row of padding, which a test checks.
+    causal: a position attends only to itself and to the left. It takes no mask: padding comes after
+    the real positions, so no real position attends to it. The kernels themselves return zeros for a
+    row of padding, which a test checks.
     """
     assert mask is None or not causal
     options = {"dropout_p": dropout, "is_causal": causal}
@@ -71,6 +72,8 @@ def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
     positions = torch.arange(length, device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
     reversed_positions = torch.where(mask, last - positions, positions)
+
+    # Rows in the table of all positions of all sentences, (B·S, D).
     first_rows = length * torch.arange(sentences, device=mask.device)
     rows = reversed_positions + first_rows.unsqueeze(1)
     return _PermuteRows.apply(states, rows.flatten())

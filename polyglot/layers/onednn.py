@@ -7,6 +7,7 @@ Tested with torch 2.13. If a version lacks an operator, `AVAILABLE` is False and
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import torch
@@ -19,7 +20,8 @@ AVAILABLE = torch.backends.mkldnn.is_available() and all(
 )
 HAS_BFLOAT16 = AVAILABLE and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 INT8_OPERATORS = ("qlinear_prepack", "qlinear_pointwise")
-# Processors without VNNI add pairs of products in 16 bits, which overflow.
+# VNNI: instructions that add products of 8-bit integers in 32 bits. Processors without them add
+# pairs of products in 16 bits, which overflow.
 HAS_INT8 = (
     AVAILABLE
     and all(hasattr(torch.ops.onednn, operator) for operator in INT8_OPERATORS)
@@ -60,7 +62,8 @@ def multiply(
 ) -> Tensor:
     """W x + b + plus, or activation(W x + b). weight: (O, I), packed or plain."""
     if not weight.is_mkldnn and not weight.t().is_contiguous():
-        weight = weight.contiguous()  # oneDNN would multiply a slice number by number
+        # For a matrix with gaps between its rows, oneDNN would use its slowest kernel.
+        weight = weight.contiguous()
     bias = None if bias is None else bias.contiguous()  # oneDNN ignores the strides of a bias
     inputs = inputs.contiguous()
     if plus is not None:
@@ -89,7 +92,8 @@ def pack_int8(integers: Tensor, scales: Tensor) -> Int8Weights:
 
 def multiply_int8(inputs: Tensor, weights: Int8Weights) -> Tensor:
     """Round inputs (N, I) to integers, and multiply. Inputs within ±127 -> (N, O) in float32."""
-    # By way of int16: PyTorch converts floats to uint8 one by one.
+    # Conversion to int16 cuts off the fraction, so adding 0.5 rounds. The direct conversion from
+    # float to uint8 is slow: PyTorch converts the numbers one by one.
     shifted = inputs.add(INT8_ZERO + 0.5).to(torch.int16).to(torch.uint8)
     return multiply_unsigned(shifted, weights)
 
@@ -105,20 +109,23 @@ def multiply_unsigned(inputs: Tensor, weights: Int8Weights) -> Tensor:
         weights.zeros,
         None,  # bias
         1.0,  # scale of the outputs
-        0,
+        0,  # number that stands for 0 in the outputs
         torch.float32,
-        "none",
-        [],
-        "none",
+        "none",  # activation
+        [],  # arguments of the activation
+        "none",  # algorithm of the activation
     )
 
 
 def _transpose_copy(matrix: Tensor) -> Tensor:
-    """Transposed copy, by way of rows that are an odd number of cache lines apart.
+    """Transposed copy of a matrix, made in two steps.
 
-    With rows a power of two apart, all numbers of a column would share a few cache lines.
+    The first copy has an odd number of cache lines in each row. If it were a power of two, all
+    numbers of a column would share a few cache lines, and reading a column would be slow.
     """
-    lines = -(-matrix.shape[1] // CACHE_LINE)
-    row_length = CACHE_LINE * (lines + 1 - lines % 2)
+    lines = math.ceil(matrix.shape[1] / CACHE_LINE)
+    is_even = lines % 2 == 0
+    odd_lines = lines + 1 if is_even else lines
+    row_length = CACHE_LINE * odd_lines
     spaced = matrix.new_empty(len(matrix), row_length)[:, : matrix.shape[1]]
     return spaced.copy_(matrix).t().contiguous()

@@ -18,7 +18,8 @@ from polyglot.core.setting_types import DropoutRate, HeadCount, LayerCount, Size
 from polyglot.layers.transformer import heads_error
 
 DECODER_LOCK = threading.Lock()
-"""Lock for a decoding step: their decoders hold state, and batches may run in parallel threads."""
+"""Lock for a decoding step: a decoder of OpenNMT-py holds the state of the batch that it decodes, and
+several batches may be decoded in parallel threads."""
 
 
 def is_installed() -> bool:
@@ -48,7 +49,7 @@ class TransformerConfig(ComponentConfig):
     heads: HeadCount = 8
     """Attention heads; they divide the size."""
     feed_forward: int = Field(2048, ge=1, le=1048576)
-    """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
+    """Size of the hidden layer of the feed-forward networks; `transformer_ff` in OpenNMT-py."""
     dropout: DropoutRate = 0.1
     """Dropout on the output of each block, and inside the feed-forward networks."""
     attention_dropout: DropoutRate = 0.1
@@ -66,7 +67,8 @@ class PassThroughEmbedding(nn.Module):
     """Replacement of OpenNMT-py's embeddings: words are embedded already, with positions."""
 
     word_padding_idx = torch.nan
-    """Word that marks target padding: none, since padding is last and attention is causal."""
+    """Number of the word that marks target padding. No word is equal to NaN, so none is masked; no
+    mask is needed, since padding is last and attention is causal."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

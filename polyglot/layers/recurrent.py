@@ -135,11 +135,11 @@ def _run_steps(recurrence: nn.GRU, inputs: Tensor) -> Tensor:
     """Outputs of a GRU layer with `reset_after: false`, one position at a time."""
     steps = RecurrentSteps(recurrence, word_size=inputs.shape[-1], reset_after=False)
     projected = steps.project_words(inputs)
-    no_others = inputs[:, 0, :0]
+    no_other_inputs = inputs[:, 0, :0]  # (B, 0)
     state = steps.start(inputs.new_zeros(len(inputs), recurrence.hidden_size))
     outputs = []
     for position in range(inputs.shape[1]):
-        output, state = steps(projected[:, position], no_others, state)
+        output, state = steps(projected[:, position], no_other_inputs, state)
         outputs.append(output)
     return torch.stack(outputs, dim=1)
 
@@ -246,16 +246,18 @@ class RecurrentSteps:
         else:
             self._step = _gru_step_reset_before
         self.dropout = StepDropout(recurrence.dropout if recurrence.training else 0.0)
-        first_weights, *other_weights = recurrence.all_weights
-        input_weight, *other_parameters = first_weights
+
+        # The columns of the words are split from the input weight of the first layer.
+        first_layer, *upper_layers = recurrence.all_weights
+        input_weight, state_weight, input_bias, state_bias = first_layer
         rest_size = input_weight.shape[1] - word_size
         self.word_weight, rest_weight = input_weight.split([word_size, rest_size], dim=1)
         if torch.is_grad_enabled():
-            self.packed_words = None
+            self.packed_word_weight = None
         else:
-            self.packed_words = pack_matrix(self.word_weight, None, precision)
-        self.layers = [self._layer(rest_weight, *other_parameters)]
-        for weights in other_weights:
+            self.packed_word_weight = pack_matrix(self.word_weight, None, precision)
+        self.layers = [self._layer(rest_weight, state_weight, input_bias, state_bias)]
+        for weights in upper_layers:
             self.layers.append(self._layer(*weights))
 
     def _layer(
@@ -291,23 +293,23 @@ class RecurrentSteps:
 
     def project_words(self, words: Tensor) -> Tensor:
         """Part of the words in the first layer's gates: (..., E) -> (..., 4·D), or 3·D of a GRU."""
-        if self.packed_words:
-            return self.packed_words(words)
+        if self.packed_word_weight:
+            return self.packed_word_weight(words)
         return linear(words, self.word_weight)
 
     def __call__(
         self,
         projected: Tensor | None,
-        others: Tensor,
+        other_inputs: Tensor,
         state: LayerStates,
     ) -> tuple[Tensor, LayerStates]:
         """Run one step of all layers.
 
         projected: (N, ·) from `project_words`; None if E is 0.
-        others: (N, I - E) other inputs of the first layer.
+        other_inputs: (N, I - E) inputs of the first layer that follow the words.
         Returns outputs (N, D) and the next state.
         """
-        inputs = others
+        inputs = other_inputs
         next_states = []
         for number, (weights, layer_state) in enumerate(zip(self.layers, state)):
             if number:

@@ -54,18 +54,27 @@ class _MixAtOnce(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:
         roles, words, matrices = ctx.saved_tensors
-        for_roles = torch.empty_like(roles)
-        for_words = torch.empty_like(words)
-        for_matrices = torch.zeros_like(matrices)
-        blocks = _blocks(roles, words, gradient, for_roles, for_words)
+        roles_gradient = torch.empty_like(roles)
+        words_gradient = torch.empty_like(words)
+        matrices_gradient = torch.zeros_like(matrices)
+        # The last two tensors of a block are parts of the results, which it writes.
+        blocks = _blocks(roles, words, gradient, roles_gradient, words_gradient)
         size = words.shape[1]
-        for block_roles, block_words, block_gradient, to_roles, to_words in blocks:
+        for block_roles, block_words, block_gradient, roles_result, words_result in blocks:
             # (n, R, h): gradient of each product r_i·e
-            back = product(block_gradient, matrices).unflatten(1, (-1, size))
-            torch.bmm(back, block_words.unsqueeze(2), out=to_roles.unsqueeze(2))
-            torch.bmm(block_roles.unsqueeze(1), back, out=to_words.unsqueeze(1))
-            for_matrices.addmm_(_outer(block_roles, block_words).t(), block_gradient)
-        return for_roles, for_words, for_matrices
+            products_gradient = product(block_gradient, matrices).unflatten(1, (-1, size))
+            torch.bmm(
+                products_gradient,
+                block_words.unsqueeze(2),
+                out=roles_result.unsqueeze(2),
+            )
+            torch.bmm(
+                block_roles.unsqueeze(1),
+                products_gradient,
+                out=words_result.unsqueeze(1),
+            )
+            matrices_gradient.addmm_(_outer(block_roles, block_words).t(), block_gradient)
+        return roles_gradient, words_gradient, matrices_gradient
 
 
 class _MixRoleByRole(torch.autograd.Function):
@@ -84,24 +93,24 @@ class _MixRoleByRole(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:
         roles, words, matrices = ctx.saved_tensors
         size = matrices.shape[1]
-        for_roles = torch.zeros_like(roles)
-        for_words = _zero_sums(words)
-        for_matrices = torch.zeros_like(matrices)
+        roles_gradient = torch.zeros_like(roles)
+        words_gradient = _zero_sums(words)
+        matrices_gradient = torch.zeros_like(matrices)
         for role, rows, matrix in _words_of_roles(roles, matrices):
             role_gradient = gradient.index_select(0, rows)
             role_words = words.index_select(0, rows)
             weights = roles[rows, role, None]
-            back = product(role_gradient, matrix)
-            for_roles[rows, role] = torch.linalg.vecdot(back, role_words)
+            products_gradient = product(role_gradient, matrix)  # of each product r_i·e
+            roles_gradient[rows, role] = torch.linalg.vecdot(products_gradient, role_words)
 
             # In place here and below: a new tensor of the size of the words costs time.
-            back.mul_(weights)
-            for_words.index_add_(0, rows, back.to(for_words.dtype))
-            role_words.mul_(weights)
+            weighted_gradient = products_gradient.mul_(weights)
+            words_gradient.index_add_(0, rows, weighted_gradient.to(words_gradient.dtype))
+            weighted_words = role_words.mul_(weights)
             start = role * size
             end = start + size
-            for_matrices[start:end] = role_words.t() @ role_gradient
-        return for_roles, for_words.to(words.dtype), for_matrices
+            matrices_gradient[start:end] = weighted_words.t() @ role_gradient
+        return roles_gradient, words_gradient.to(words.dtype), matrices_gradient
 
 
 def _zero_sums(words: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ class BlockConfig(ComponentConfig):
 class TransformerConfig(BlockConfig):
     """Settings of a stack of Transformer layers."""
 
-    used_with = {"longest": ("positions", ("learned",))}
+    used_with = {"longest": ("positions", ("learned",))}  # see `ComponentConfig`
 
     size: Size = 512
     """State size D."""
@@ -178,24 +178,28 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """Residual connection with dropout; layer norm before the block or after the sum."""
+    """Residual connection around a block, with dropout and layer norm.
+
+    The caller runs the block between `enter`, which returns its input, and `leave`, which takes its
+    output. The layer norm is in `enter` with `norm: pre`, and in `leave` with `norm: post`.
+    """
 
     def __init__(self, size: int, config: BlockConfig) -> None:
         super().__init__()
-        self.before = config.norm == "pre"
+        self.is_pre_norm = config.norm == "pre"
         self.norm = nn.LayerNorm(size, eps=EPSILON)
         self.dropout = Dropout(config.dropout)
 
     def enter(self, states: Tensor) -> Tensor:
         """Input of the block."""
-        if self.before:
+        if self.is_pre_norm:
             return self.norm(states)
         return states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
         """Residual sum of the states and the output of the block."""
         states = states + self.dropout(output)
-        if self.before:
+        if self.is_pre_norm:
             return states
         return self.norm(states)
 
@@ -248,7 +252,10 @@ class CrossAttentionLayer(nn.Module):
         *,
         causal: bool = True,
     ) -> Tensor:
-        """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
+        """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)
+
+        causal: False in the Perceiver bridge, whose rows all attend to each other.
+        """
         inputs = self.around_attention.enter(states)
         attended = self.attention(inputs, None, causal=causal)
         states = self.around_attention.leave(states, attended)
