@@ -40,6 +40,7 @@ COMMANDS = (
     "match",
     "convert",
     "push",
+    "split",
     "symbolize",
     "desymbolize",
     "check",

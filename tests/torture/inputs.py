@@ -326,6 +326,11 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ["text.de", "--from", "de", "--to", "en", "--output", "symbols"],
         ["--dictionary", "--name-words", "--most"],
     ),
+    "split": (
+        ["text.de", "--output", "parts", "--validation", "1", "--test", "1"],
+        ["--seed", "--languages", "--columns", "--header", "--documents", "--ignore-shorter",
+         "--gzip", "--force"],
+    ),
     "desymbolize": (["text.de", "--language", "de", "--rules", "rows.jsonl"], []),
     "show": (["runs/mine"], []),
 }  # fmt: skip
