@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -86,6 +87,28 @@ def terminate_as_interrupt() -> Iterator[None]:
         _interrupt(number, frame)
 
     with signal_handler(signals, interrupt_once):
+        yield
+
+
+@contextmanager
+def call_on_signal(function: Callable[[int], object]) -> Iterator[None]:
+    """Call a function with the number of a termination signal, so that the work can end soon.
+
+    A second Ctrl-C interrupts at once. Signals that the process ignores stay ignored. Only the main
+    thread may set signal handlers; in other threads, this context does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    signals = active_signals()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        function(number)
+        if signal.SIGINT in signals:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    with signal_handler(signals, handle):
         yield
 
 

@@ -9,7 +9,7 @@ several processes compute the same update as one process that accumulates the sa
 
 from __future__ import annotations
 
-import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -17,24 +17,48 @@ import torch
 import torch.distributed
 from torch import Tensor, nn
 
-from polyglot.core.errors import TrainingError
+from polyglot.config.schema import Config
 from polyglot.distributed.processes import Processes
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig, component_names
-from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_buckets import (
     BucketQueue,
     GradientBucket,
     backward_order,
     split_into_buckets,
 )
-from polyglot.training.gradient_scaling import Parameters, clip_gradients, gradient_norm
+from polyglot.training.gradient_scaling import (
+    Parameters,
+    clip_gradients,
+    flatten_parameters,
+    gradient_norm,
+    trainable_parameters,
+)
+from polyglot.training.parameter_checksums import compare_parameters
 from polyglot.training.placement import Placement, ScheduledBatch
 
 MEBIBYTE = 2**20
 
 NamesByComponent = dict[str, set[str]]
 """Names of parameters by component."""
+
+
+def build_exchange(
+    config: Config,
+    processes: Processes,
+    placement: Placement,
+    parameters: Parameters,
+) -> NoOpExchange | GradientExchange:
+    """Exchange of a run. parameters: those of this process, by component."""
+    if processes.world_size == 1:
+        return NoOpExchange()
+    return GradientExchange(
+        processes,
+        placement,
+        parameters,
+        config.sharing,
+        max_bucket_mib=config.parallel.bucket,
+    )
 
 
 class NoOpExchange:
@@ -70,7 +94,7 @@ class NoOpExchange:
         pass
 
     def clip(self, trained: Parameters, max_norm: float | None) -> Tensor:
-        return clip_gradients(_flatten(trained), max_norm)
+        return clip_gradients(flatten_parameters(trained), max_norm)
 
     def verify(self, components: Sequence[str]) -> None:
         pass
@@ -92,7 +116,7 @@ class GradientExchange:
         self.processes = processes
         self.placement = placement
         self.sharing = sharing
-        self.parameters = _trainable(parameters)
+        self.parameters = trainable_parameters(parameters)
         self.max_bucket_bytes = max_bucket_mib * MEBIBYTE
 
         self.stop_signal = 0
@@ -105,10 +129,11 @@ class GradientExchange:
         Other parameters of its components keep `grad = None`, which an optimizer does not treat
         like 0.
         """
-        self._device = _flatten(parameters)[0].device
+        self._device = flatten_parameters(parameters)[0].device
         self._step = 0
         self._scheduled_batches: Sequence[ScheduledBatch] = ()
-        self._finish_gathering: Callable[[], list[list[int]]] = list
+        self._finish_gathering: Callable[[], list[list[int]]] | None = None
+        """waits for the rows of all ranks, whose gathering `begin` has started"""
         self._queue = BucketQueue(processes)
 
         self._local_batches: set[int] = set()
@@ -120,7 +145,7 @@ class GradientExchange:
         self._current_batch = -1
         self._unexpected: set[nn.Parameter] = set()
         self._exchanged = self._exchanged_parameters()
-        for parameter in _flatten(self.parameters):
+        for parameter in flatten_parameters(self.parameters):
             parameter.register_post_accumulate_grad_hook(self._on_gradient)
 
     def create_process_groups(self) -> None:
@@ -163,13 +188,15 @@ class GradientExchange:
         Called after the first forward pass, so that a GPU computes while this process waits for
         the others.
         """
+        assert self._finish_gathering is not None
         rows = self._finish_gathering()
         self.stop_signal = max(row[0] for row in rows)
 
-        remaining = [iter(row[1:]) for row in rows]
+        # The counts of a rank are in the order of its batches.
+        counts_by_rank = [deque(row[1:]) for row in rows]
         counts = {}
         for batch_index, batch in enumerate(self._scheduled_batches):
-            counts[batch_index] = next(remaining[batch.rank])
+            counts[batch_index] = counts_by_rank[batch.rank].popleft()
         return counts
 
     @contextmanager
@@ -199,7 +226,7 @@ class GradientExchange:
         A component that several ranks have counts once. Returns the norm before clipping, a scalar
         tensor on the device.
         """
-        parameters = _flatten(trained)
+        parameters = flatten_parameters(trained)
         if self.placement.replicated:
             return clip_gradients(parameters, max_norm)
 
@@ -215,28 +242,7 @@ class GradientExchange:
 
         Raises TrainingError for the first component that differs.
         """
-        local_checksums = {}
-        for name in components:
-            if self.parameters.get(name):
-                local_checksums[name] = _checksum(self.parameters[name])
-
-        checksums = self.processes.gather(
-            local_checksums,
-            dict[str, int],
-            f"checksums at step {self._step}",
-        )
-        for name in components:
-            ranks_by_checksum: dict[int, list[str]] = {}
-            for rank, rank_checksums in enumerate(checksums):
-                if name in rank_checksums:
-                    ranks_by_checksum.setdefault(rank_checksums[name], []).append(str(rank))
-            if len(ranks_by_checksum) > 1:
-                groups = [_ranks_in_words(ranks) for ranks in ranks_by_checksum.values()]
-                raise TrainingError(
-                    f"step {self._step}: {name} is no longer the same on all processes: "
-                    f"{' and '.join(groups)} have different parameters; do all machines have the "
-                    "same version of the program and of its libraries?"
-                )
+        compare_parameters(self.processes, self.parameters, components, step=self._step)
 
     def _exchanged_parameters(self) -> set[nn.Parameter]:
         """Parameters of the components that more than one rank has."""
@@ -338,11 +344,12 @@ class GradientExchange:
             self._scheduled_batches[index].rank for index in batch_indices
         )
         group = self.processes.group(self.placement.ranks_of(component))
+        # Local gradients are complete after the backward pass of the last local batch.
         last_batch = max(self._local_batches.intersection(batch_indices), default=-1)
         if last_batch >= 0:
-            expected = self._names_with_gradient(last_batch, component)
+            names_in_last_batch = self._names_with_gradient(last_batch, component)
         else:
-            expected = set()
+            names_in_last_batch = set()
 
         parameters = self.parameters[component]
         buckets = []
@@ -358,7 +365,7 @@ class GradientExchange:
                     tuple(training_ranks),
                     group,
                     last_batch,
-                    missing_count=len(expected.intersection(names)),
+                    missing_count=len(names_in_last_batch.intersection(names)),
                 )
             )
         return buckets
@@ -375,40 +382,8 @@ class GradientExchange:
             if self.placement.ranks_of(name)[0] == self.processes.rank:
                 included[name] = parameters
 
-        local_norm = gradient_norm(_flatten(included))
+        local_norm = gradient_norm(flatten_parameters(included))
         square = local_norm.to(self._device).square()
         with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
             torch.distributed.all_reduce(square)
         return square.sqrt()
-
-
-def _trainable(parameters: Parameters) -> dict[str, dict[str, nn.Parameter]]:
-    """Parameters that are not frozen, by component."""
-    trainable: dict[str, dict[str, nn.Parameter]] = {}
-    for component, by_name in parameters.items():
-        trainable[component] = {}
-        for name, parameter in by_name.items():
-            if parameter.requires_grad:
-                trainable[component][name] = parameter
-    return trainable
-
-
-def _flatten(parameters: Parameters) -> list[nn.Parameter]:
-    """All parameters in one list, in the order of components and names."""
-    flat: list[nn.Parameter] = []
-    for by_name in parameters.values():
-        flat.extend(by_name.values())
-    return flat
-
-
-def _ranks_in_words(ranks: Sequence[str]) -> str:
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(ranks)}"
-
-
-def _checksum(parameters: Mapping[str, nn.Parameter]) -> int:
-    """CRC-32 of the bytes of all parameters."""
-    checksum = 0
-    for parameter in parameters.values():
-        content = to_host(parameter.detach()).contiguous().view(torch.uint8).numpy()
-        checksum = zlib.crc32(content, checksum)
-    return checksum

@@ -1,4 +1,7 @@
-"""Scaling of summed gradients to the mean of each component, and clipping of the gradient norm."""
+"""Scaling of summed gradients to the mean of each component, and clipping of the gradient norm.
+
+These functions work on the parameters of a model by component, without any exchange.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,25 @@ from polyglot.tasks.sharing import SharingConfig, component_names
 
 Parameters = Mapping[str, Mapping[str, nn.Parameter]]
 """Parameters by component, then by name."""
+
+
+def trainable_parameters(parameters: Parameters) -> dict[str, dict[str, nn.Parameter]]:
+    """Parameters that are not frozen, by component."""
+    trainable: dict[str, dict[str, nn.Parameter]] = {}
+    for component, by_name in parameters.items():
+        trainable[component] = {}
+        for name, parameter in by_name.items():
+            if parameter.requires_grad:
+                trainable[component][name] = parameter
+    return trainable
+
+
+def flatten_parameters(parameters: Parameters) -> list[nn.Parameter]:
+    """All parameters in one list, in the order of components and names."""
+    flat: list[nn.Parameter] = []
+    for by_name in parameters.values():
+        flat.extend(by_name.values())
+    return flat
 
 
 def count_by_component(
@@ -50,6 +72,38 @@ def scale_to_means(parameters: Parameters, counts: Mapping[str, int], *, total: 
         ]
         if gradients:
             torch._foreach_mul_(gradients, total / count)
+
+
+def average_gradients(
+    parameters: Parameters,
+    batches: Sequence[tuple[LanguagePair, int]],
+    sharing: SharingConfig,
+) -> Parameters:
+    """Scale the gradients of each component to their mean; returns the parameters with a gradient.
+
+    parameters: by component, with the gradients of an update. batches: the language pair of each
+    batch of the update and its number of target tokens (or sentences).
+    """
+    counts = count_by_component(batches, parameters, sharing)
+    scale_to_means(parameters, counts, total=sum(count for _, count in batches))
+
+    trained: dict[str, dict[str, nn.Parameter]] = {}
+    for component in counts:
+        trained[component] = {}
+        for name, parameter in parameters[component].items():
+            if parameter.grad is not None:
+                trained[component][name] = parameter
+    return trained
+
+
+def clear_gradients(trained: Parameters) -> None:
+    """Clear the gradients of the trained parameters.
+
+    A model may have the components of many languages, so clearing everything would be slow.
+    """
+    for by_name in trained.values():
+        for parameter in by_name.values():
+            parameter.grad = None
 
 
 def clip_gradients(parameters: Sequence[nn.Parameter], max_norm: float | None) -> Tensor:

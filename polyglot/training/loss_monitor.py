@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from polyglot.core.errors import TrainingError
+from polyglot.data.arrays import Indices
 from polyglot.distributed.processes import Processes
 from polyglot.tasks.transfers import to_host
 from polyglot.training.gradient_scaling import Parameters
@@ -30,8 +30,8 @@ class PendingLosses:
     step: int
     task: str
     tokens: int
-    sentences: Any
-    """sentence positions, as returned by `stream.take`"""
+    sentences: Indices
+    """places of the sentences in the text, as in `LocalBatch`"""
     terms: Mapping[str, Tensor]
     """scalar tensors by name, per target token"""
 

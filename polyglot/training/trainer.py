@@ -1,14 +1,10 @@
-"""The training loop."""
+"""The training loop: updates, log lines, validations and checkpoints."""
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,19 +12,19 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from polyglot.core.errors import DataError
-from polyglot.core.signals import active_signals, signal_handler
+from polyglot.core.signals import call_on_signal
 from polyglot.distributed.processes import LostProcessError, Processes
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
-from polyglot.tasks.batch import Batch
 from polyglot.tasks.noise import add_copy_noise
 from polyglot.tasks.sharing import component_names
 from polyglot.tasks.transfers import to_host
-from polyglot.training.gradient_exchange import GradientExchange, NoOpExchange
-from polyglot.training.gradient_scaling import Parameters, count_by_component, scale_to_means
+from polyglot.training.gradient_exchange import build_exchange
+from polyglot.training.gradient_scaling import Parameters, average_gradients, clear_gradients
+from polyglot.training.local_batches import BatchSource, LocalBatch
 from polyglot.training.loss_monitor import LossMonitor, PendingLosses
 from polyglot.training.placement import Placement, ScheduledBatch
 from polyglot.training.train_state import (
@@ -39,15 +35,6 @@ from polyglot.training.train_state import (
 )
 from polyglot.training.training_log import TrainingLog
 from polyglot.training.validation import ValidationPass, ValidationResult
-
-
-@dataclass(frozen=True, slots=True)
-class LocalBatch:
-    """A batch that this rank trains, and the sentences that it holds."""
-
-    batch: Batch
-    sentences: Any
-    """sentence positions, as returned by `stream.take`"""
 
 
 class Trainer:
@@ -78,10 +65,15 @@ class Trainer:
         self.learning_rate_schedule = learning_rate_schedule
         self.placement = placement
         self.streams = streams
+        self.batch_source = BatchSource(
+            streams,
+            rank=processes.rank,
+            device=accelerator.device,
+        )
         self.criterion = criterion
         self.validate = validate
         self.parameters = self.model.component_parameters()
-        self.exchange = self._build_exchange()
+        self.exchange = build_exchange(run.config, processes, placement, self.parameters)
         self.loss_monitor = LossMonitor(
             streams=streams,
             processes=processes,
@@ -101,6 +93,9 @@ class Trainer:
         )
         self.received_signal = 0
         """number of the signal that asked to stop, 0 if there was none"""
+        self.log: TrainingLog | None = None
+        """open only while `train` runs"""
+        # If a process is lost, the error message says from where the run can be resumed.
         processes.set_checkpoint_message(self._last_checkpoint_message)
 
     @property
@@ -116,11 +111,13 @@ class Trainer:
     def train(self) -> None:
         """Train until the last step, an early stop or a signal; each leaves a checkpoint.
 
-        `self.log` exists only while this method runs.
+        After Ctrl-C or a termination signal, the current step is finished. A second Ctrl-C stops
+        at once.
         """
         self.model.train()
         self.exchange.create_process_groups()
-        with self._open_log() as self.log, self._stop_on_signal():
+        with self._open_log() as log, call_on_signal(self._request_stop):
+            self.log = log
             while not self._is_finished():
                 started = time.perf_counter()
                 norm = self.update()
@@ -128,7 +125,7 @@ class Trainer:
                 self._monitor(norm)
                 self.progress.seconds += time.perf_counter() - started
 
-                self.log.advance(self.progress.step)
+                log.advance(self.progress.step)
                 if self._is_due(self.settings.log_every):
                     self._write_log_line(norm)
                 if self.validate and self._is_due(self.run.config.validation.every):
@@ -157,7 +154,7 @@ class Trainer:
         trained = self._average_gradients(scheduled_batches, counts)
         norm = self._clip_gradients(trained)
         self.optimizer.step()
-        self._clear_gradients(trained)
+        clear_gradients(trained)
         self._verify_parameters(step, scheduled_batches)
         return norm
 
@@ -187,39 +184,16 @@ class Trainer:
     def _next_batches(self, scheduled_batches: Sequence[ScheduledBatch]) -> dict[int, LocalBatch]:
         """Batches of this rank, by their index in the scheduled batches of the update.
 
-        The sentences of other ranks are skipped, so that the streams of every rank have the same
-        positions as those of a single process. Streamed text is different: each rank reads its own
-        part.
+        If streamed text cannot be used, a checkpoint is written first, so that no step is lost.
+        With several processes there is none, because the others do not know that this one ends.
         """
-        batches = {}
-        positions: dict[str, Mapping[str, Any]] = {}
-        """by task, before this update"""
-        for batch_index, (rank, task) in enumerate(scheduled_batches):
-            stream = self.streams.get(task.name)
-            if stream is None:
-                continue
-            is_local = rank == self.processes.rank
-            positions.setdefault(task.name, stream.position)
-            try:
-                sentences = stream.take(is_local=is_local)
-            except DataError as error:  # streamed text is only read now
-                self._save_at(positions)
-                raise DataError(f"{error}; {self._last_checkpoint_message()}") from None
-            if is_local:
-                batch = stream.batch(sentences).to(self.accelerator.device)
-                batches[batch_index] = LocalBatch(batch, sentences)
-        return batches
-
-    def _save_at(self, positions: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write a checkpoint with earlier positions of some tasks, so that no step is lost.
-
-        With several processes, the others do not know that this one ends, and none is written.
-        """
-        if self.processes.world_size > 1:
-            return
-        for task_name, position in positions.items():
-            self.streams[task_name].seek(position)
-        self.save()
+        try:
+            return self.batch_source.next_batches(scheduled_batches)
+        except DataError as error:
+            if self.processes.world_size == 1:
+                self.batch_source.rewind()
+                self.save()
+            raise DataError(f"{error}; {self._last_checkpoint_message()}") from None
 
     def _begin_exchange(
         self,
@@ -249,17 +223,17 @@ class Trainer:
         index.
         """
         counts: dict[int, int] = {}
-        total = 0
         for batch_index, local in batches.items():
             self._seed(step, batch_index)
             batch = add_copy_noise(local.batch, self.run.config.schedule.copy_noise)
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(batch), batch)
             if not counts:
+                # Only now: the other ranks send their counts during the first forward pass.
                 counts = self.exchange.counts()
-                total = sum(counts.values())
+            share = counts[batch_index] / sum(counts.values())
             with self.exchange.during_backward(batch_index):
-                self.accelerator.backward(losses.total * (counts[batch_index] / total))
+                self.accelerator.backward(losses.total * share)
             # Logged steps count from 1.
             self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses))
         return counts or self.exchange.counts()
@@ -279,34 +253,12 @@ class Trainer:
         for batch_index, count in counts.items():
             pair = scheduled_batches[batch_index].task.pair
             batch_counts.append((pair, count))
-        component_counts = count_by_component(
-            batch_counts,
-            self.parameters,
-            self.run.config.sharing,
-        )
-        scale_to_means(self.parameters, component_counts, total=sum(counts.values()))
-
-        trained = {}
-        for component in component_counts:
-            trained[component] = {}
-            for name, parameter in self.parameters[component].items():
-                if parameter.grad is not None:
-                    trained[component][name] = parameter
-        return trained
+        return average_gradients(self.parameters, batch_counts, self.run.config.sharing)
 
     def _clip_gradients(self, trained: Parameters) -> Tensor:
         """Clip to `training.clip_norm`; returns the norm before clipping."""
         self.accelerator.unscale_gradients(self.optimizer)
         return self.exchange.clip(trained, self.settings.clip_norm)
-
-    def _clear_gradients(self, trained: Parameters) -> None:
-        """Clear the gradients of the trained parameters.
-
-        A model may have the components of many languages, so clearing everything would be slow.
-        """
-        for by_name in trained.values():
-            for parameter in by_name.values():
-                parameter.grad = None
 
     def _verify_parameters(
         self,
@@ -323,17 +275,6 @@ class Trainer:
         self.exchange.verify(sorted(components))
 
     # Steps of the loop -----------------------------------------------------------------------
-
-    def _build_exchange(self) -> NoOpExchange | GradientExchange:
-        if self.processes.world_size == 1:
-            return NoOpExchange()
-        return GradientExchange(
-            self.processes,
-            self.placement,
-            self.parameters,
-            self.run.config.sharing,
-            max_bucket_mib=self.run.config.parallel.bucket,
-        )
 
     def _open_log(self) -> TrainingLog:
         return TrainingLog(
@@ -397,7 +338,14 @@ class Trainer:
         metric = self.run.config.validation.best_by
         value = result.value(metric)
         is_best = self.progress.record_validation(by=metric, value=value)
-        self._write_validation_line(result, value, is_best=is_best)
+        self.log.write_validation(
+            self.progress.step,
+            by=metric,
+            value=value,
+            is_best=is_best,
+            losses=result.losses,
+            bleu=result.bleu,
+        )
         if is_best:
             self.save()
 
@@ -416,34 +364,6 @@ class Trainer:
             # Here and not in every step, because `train()` visits the modules of all languages.
             self.model.train()
 
-    def _write_validation_line(
-        self,
-        result: ValidationResult,
-        value: float,
-        *,
-        is_best: bool,
-    ) -> None:
-        step = self.progress.step
-        metric = self.run.config.validation.best_by
-        line = f"step {step} · validation · {metric} {value:.3f}"
-        if is_best:
-            line += " (best so far)"
-        if result.bleu:
-            line += " · BLEU"
-            for pair, score in result.bleu.items():
-                line += f" {pair} {score:.1f}"
-
-        self.log.write(
-            line,
-            step=step,
-            kind="validation",
-            value=value,
-            by=metric,
-            best=is_best,
-            losses=dict(result.losses),
-            bleu=dict(result.bleu),
-        )
-
     def _check_finite(self) -> None:
         """Raises TrainingError if a loss, a gradient or a parameter is not finite.
 
@@ -456,28 +376,11 @@ class Trainer:
         return last_checkpoint_message(self.run)
 
     def _advice(self) -> str:
-        kept = self._last_checkpoint_message()
-        return f"{kept}; try a lower learning rate or a smaller training.clip_norm"
+        checkpoint_message = self._last_checkpoint_message()
+        return f"{checkpoint_message}; try a lower learning rate or a smaller training.clip_norm"
 
-    @contextmanager
-    def _stop_on_signal(self) -> Iterator[None]:
-        """After Ctrl-C or a termination signal, finish the current step and stop.
-
-        A second Ctrl-C stops at once.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may set signal handlers
-            return
-
-        signals = active_signals()  # without those that the process ignores
-
-        def request_stop(signal_number: int, frame: Any) -> None:
-            self.received_signal = signal_number
-            if signal.SIGINT in signals:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        with signal_handler(signals, request_stop):
-            yield
+    def _request_stop(self, signal_number: int) -> None:
+        self.received_signal = signal_number
 
 
 def _pending_losses(step: int, local: LocalBatch, losses: Losses) -> PendingLosses:

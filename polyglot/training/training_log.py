@@ -184,14 +184,45 @@ class TrainingLog(AbstractContextManager):
 
         shown = task_losses if len(losses) <= LISTED_TASKS else mean_loss
         self.bar.update(self.bar_row, state=f"{speed} · {shown}")
-        parts = [f"step {step}", mean_loss, speed, task_losses]
+        parts = [f"step {step}", mean_loss, speed]
         if remaining:
-            parts.insert(-1, f"{format_duration(remaining)} left")
+            parts.append(f"{format_duration(remaining)} left")
+        parts.append(task_losses)
         self.write(
             " · ".join(parts),
             step=step,
             kind="training",
             **summary,
+        )
+
+    def write_validation(
+        self,
+        step: int,
+        *,
+        by: str,
+        value: float,
+        is_best: bool,
+        losses: Mapping[str, float],
+        bleu: Mapping[str, float],
+    ) -> None:
+        """Write a line about a validation. by, value: metric of the best checkpoint, its value."""
+        line = f"step {step} · validation · {by} {value:.3f}"
+        if is_best:
+            line += " (best so far)"
+        if bleu:
+            line += " · BLEU"
+            for pair, score in bleu.items():
+                line += f" {pair} {score:.1f}"
+
+        self.write(
+            line,
+            step=step,
+            kind="validation",
+            value=value,
+            by=by,
+            best=is_best,
+            losses=dict(losses),
+            bleu=dict(bleu),
         )
 
     def write(self, line: str, *, step: int, kind: str, **values: Any) -> None:
