@@ -59,6 +59,8 @@ class SearchConfig(ComponentConfig):
     def check_explicit_settings(self, names: Collection[str]) -> None:
         """Raise ConfigError if vocabulary selection is off and the user wrote its settings.
 
+        For settings that a command, a protocol or a call from Python adds to those of a run. The
+        configuration itself is checked with `settings_without_effect` (config/unused.py).
         names: of all settings that the user wrote.
         """
         without_effect = sorted(self.selection_settings_without_effect & set(names))
@@ -70,6 +72,7 @@ class SearchConfig(ComponentConfig):
             )
 
     def settings_without_effect(self) -> Iterator[UnusedSetting]:
+        """Yield the settings without effect beside the others, for the check of a configuration."""
         yield from super().settings_without_effect()
         for name in sorted(self.selection_settings_without_effect):
             reason = "no effect: needs a number in select (vocabulary selection), found null"

@@ -39,8 +39,8 @@ class CompleteHypotheses:
 
         It stops when as many hypotheses are complete as the beam holds, even if an open one could
         still become better. It also stops when no open hypothesis can enter the n best: the best
-        one is worse even if it grows to the length limit with probability 1. best_open:
-        log-probability of this one.
+        open hypothesis is worse even if it grows to the length limit with probability 1.
+        best_open: log-probability of the best open hypothesis. limit: of the length.
         """
         if len(self.hypotheses) >= self.config.beam:
             return True
@@ -149,8 +149,8 @@ def _continue(
     # An end counts only if it is among the best `size`.
     _collect(complete, beam, totals, origins, ends[:, :size])
 
-    # A small vocabulary offers fewer open continuations than the beam holds: ends then count as
-    # open, with probability 0.
+    # Ended hypotheses do not continue. Only in a small vocabulary, where fewer continuations are
+    # open than the beam holds, some of them fill the beam, with probability 0.
     totals = totals.masked_fill(ends, -torch.inf)
     open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
     columns = open_first[:, :size]
@@ -170,10 +170,11 @@ def _collect(
 ) -> None:
     """Add the hypotheses that end to the complete ones of their sentences.
 
-    totals, origins: (B, continuations), best first. ends: (B, M) True where one of the M best
-    continuations is EOS; worse ones cannot end.
+    totals, origins: (B, continuations), best first. ends: (B, size) True where one of the best
+    continuations, as many as the beam holds, is EOS; worse ones cannot end.
     """
     end_totals = totals[:, : ends.shape[1]]
+    # A hypothesis that only fills the beam has probability 0, and so have its continuations.
     is_complete = ends & end_totals.isfinite()
     row_index, column_index = is_complete.nonzero(as_tuple=True)
     rows = row_index.tolist()

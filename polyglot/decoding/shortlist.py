@@ -70,18 +70,21 @@ class Shortlist:
         source_of_pair = word_pairs // target_size
         source_count = source_size + 1  # with the empty word
 
-        # Expectation maximisation: share each target word among the source words of its sentence.
-        values = numpy.ones(len(word_pairs))
+        # Expectation maximisation of p(target word | source word), for each word pair. Expectation:
+        # share each target word among the source words of its sentence.
+        probabilities = numpy.ones(len(word_pairs))
         for _ in range(iterations):
-            shares = values[pair_index]
+            shares = probabilities[pair_index]
             target_sums = numpy.bincount(target_position, weights=shares)
             shares /= target_sums[target_position]
-            values = numpy.bincount(pair_index, weights=shares, minlength=len(word_pairs))
-            source_sums = numpy.bincount(source_of_pair, weights=values, minlength=source_count)
-            values /= source_sums[source_of_pair]
+
+            # Maximisation: the shares of a pair, divided by those of all pairs of its source word.
+            counts = numpy.bincount(pair_index, weights=shares, minlength=len(word_pairs))
+            source_sums = numpy.bincount(source_of_pair, weights=counts, minlength=source_count)
+            probabilities = counts / source_sums[source_of_pair]
 
         # The best target words of each source word, by descending probability.
-        order = numpy.lexsort((-values, source_of_pair))
+        order = numpy.lexsort((-probabilities, source_of_pair))
         sorted_sources = source_of_pair[order]
         # Rank among the pairs of the same source word: position minus that of the first pair.
         first_positions = numpy.searchsorted(sorted_sources, sorted_sources)
@@ -91,12 +94,12 @@ class Shortlist:
         source_words = numpy.arange(source_count + 1)  # the last one gives the end of the table
         target_words = word_pairs[kept] % target_size
         all_targets = numpy.concatenate(targets)
-        counts = numpy.bincount(all_targets, minlength=target_size)
-        unigrams = counts / len(all_targets)
+        word_counts = numpy.bincount(all_targets, minlength=target_size)
+        unigrams = word_counts / len(all_targets)
         return cls(
             starts=numpy.searchsorted(source_of_pair[kept], source_words),
             words=target_words.astype(numpy.int32),
-            values=values[kept].astype(numpy.float32),
+            values=probabilities[kept].astype(numpy.float32),
             unigrams=unigrams.astype(numpy.float32),
         )
 

@@ -54,6 +54,8 @@ def topk_continuations(
     normaliser = normaliser.logsumexp(dim=1, keepdim=True)  # (B·M, 1)
 
     if must_end is not None:
+        # In rows that must end, all continuations become EOS. The first one gets the score of EOS,
+        # the others −∞, so that none of them is chosen.
         rows_end = must_end.repeat_interleave(hypotheses)
         first_values = torch.where(rows_end, end_scores, values[:, 0])
         values = values.masked_fill(rows_end.unsqueeze(1), -torch.inf)

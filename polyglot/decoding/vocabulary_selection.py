@@ -101,7 +101,7 @@ class RestrictedVocabularyDecoder:
         state: RestrictedState,
         memory: Memory,
     ) -> tuple[Tensor, RestrictedState]:
-        """tokens (N,), numbered as in search -> scores (N, K) or (N, U), and the next state"""
+        """tokens (N,), numbered as in search -> scores (N, U), and the next state"""
         words = state.words
         if words.dim() == 1:
             tokens = words[tokens]

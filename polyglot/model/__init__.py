@@ -1,1 +1,1 @@
-"""The model: encoders, bridges and decoders by name, and what is minimised."""
+"""The model: encoders, bridges and decoders by name, options, and the losses of training."""

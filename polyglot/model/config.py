@@ -63,12 +63,11 @@ class OptionsConfig(ComponentConfig):
 
         misplaced = [name for name in distinct if side not in OPTIONS.get(name).sides]
         if misplaced:
-            refused = "an encoder"
-            possible = "a decoder"
-            if side == "decoder":
-                refused, possible = possible, refused
             names_text = ", ".join(misplaced)
-            message = f"{names_text} cannot be added to {refused}, only to {possible}"
+            if side == "encoder":
+                message = f"{names_text} cannot be added to an encoder, only to a decoder"
+            else:
+                message = f"{names_text} cannot be added to a decoder, only to an encoder"
             yield Problem((side,), message)
 
 
@@ -157,10 +156,9 @@ class ModelConfig(LanguageConfig):
         embedding = settings.embedding
         decoder = settings.decoder
         if embedding.tie_output and embedding.size != decoder.output_states_size:
-            if decoder.output_states_size == decoder.size:
-                key = "size"
-            else:
-                key = "output_size"
+            key = "size"
+            if decoder.output_states_size != decoder.size:
+                key = "output_size"  # the user set it, so it decides
             message = (
                 f"needs embedding.size ({embedding.size}) equal to decoder.{key} "
                 f"({decoder.output_states_size}); make them equal or set it to false"
@@ -185,11 +183,11 @@ class ModelConfig(LanguageConfig):
             encoders[f"languages.{language}.encoder"] = settings.encoder
 
         for name, encoder in encoders.items():
-            found = {key: getattr(encoder, key, None) for key in requirement.settings}
-            if found != requirement.settings:
+            settings = {key: getattr(encoder, key, None) for key in requirement.settings}
+            if settings != requirement.settings:
                 message = (
                     f"{requirement.value!r} needs encoders with {_listed(requirement.settings)}, "
-                    f"found {_listed(found)} in {name}; {requirement.advice}"
+                    f"found {_listed(settings)} in {name}; {requirement.advice}"
                 )
                 yield Problem(("decoder", requirement.key), message)
 
@@ -198,19 +196,16 @@ class ModelConfig(LanguageConfig):
 
         It needs a context gate in every encoder, with a context of the size that it reads.
         """
-        for number, option in enumerate(settings.options.decoder):
-            if getattr(option, "context", None) != "source":
+        for number, gate in enumerate(settings.options.decoder):
+            if getattr(gate, "context", None) != "source":
                 continue
-            wanted = option.context_size(settings.embedding.size)
-            for language in (self, *self.languages.values()):
-                sizes = []
-                for other in language.options.encoder:
-                    if other.type == option.type:
-                        sizes.append(other.context_size(language.embedding.size))
-                if sizes != [wanted]:
-                    found = f"of size {sizes[0]}" if sizes else "missing"
+            size = gate.context_size(settings.embedding.size)
+            for language_settings in (self, *self.languages.values()):
+                encoder_size = _encoder_context_size(language_settings, gate.type)
+                if encoder_size != size:
+                    found = f"of size {encoder_size}" if encoder_size else "missing"
                     message = (
-                        f"'source' needs {option.type} with a context of size {wanted} in every "
+                        f"'source' needs {gate.type} with a context of size {size} in every "
                         f"encoder, found {found}; add it to model.options.encoder, with equal "
                         "hidden_size"
                     )
@@ -231,11 +226,11 @@ class ModelConfig(LanguageConfig):
 
         `bridge` is included even if the bridge has no parameters.
         """
-        names = {"bridge": None}  # an ordered set
+        names = ["bridge"]
         for pair in pairs:
-            for part, language in (("encoder", pair.source), ("decoder", pair.target)):
-                names |= dict.fromkeys(self._part_names(part, language, sharing))
-        return list(names)
+            names += self._part_names("encoder", pair.source, sharing)
+            names += self._part_names("decoder", pair.target, sharing)
+        return list(dict.fromkeys(names))  # each name once, in this order
 
     def _part_names(self, part: str, language: str, sharing: SharingConfig) -> Iterator[str]:
         """Yield the names of the encoder or decoder of one language, and of what it shares."""
@@ -260,6 +255,14 @@ class ModelConfig(LanguageConfig):
         has_own_table = not separate_table
         if part == "decoder" or has_own_layers or has_own_table:
             yield f"{part}.{language}"
+
+
+def _encoder_context_size(settings: LanguageConfig, gate_type: str) -> int | None:
+    """Return the size of the context of a gate of an encoder; None without such a gate."""
+    for option in settings.options.encoder:
+        if option.type == gate_type:
+            return option.context_size(settings.embedding.size)
+    return None
 
 
 def _listed(settings: Mapping[str, Any]) -> str:

@@ -15,8 +15,9 @@ from polyglot.tasks.batch import PAD
 class SkipInit(TorchFunctionMode):
     """Context in which new modules do not draw initial values for their parameters.
 
-    The values come later, from `initialize` or from a checkpoint. `nn.init` functions are listed
-    too: while one of them runs, this context does not see the tensor functions it calls.
+    The values come later, from `initialize` or from a checkpoint. Functions of `nn.init` call
+    methods such as `Tensor.uniform_`. PyTorch does not show these inner calls to this context, so
+    `RANDOM_FUNCTIONS` lists the functions of `nn.init`, too.
     """
 
     RANDOM_FUNCTIONS = {

@@ -99,9 +99,9 @@ class DecoderState(NamedTuple):
     output: OutputLayer
     """Output layer (V, D); with vocabulary selection, only the rows of the selected words. Its
     matrix is prepared once for all steps, except with words selected for each sentence."""
-    embedding_option_states: tuple[Any, ...]
+    before_body: tuple[Any, ...]
     """State of each option between the embeddings and the body."""
-    states_option_states: tuple[Any, ...]
+    after_body: tuple[Any, ...]
     """State of each option between the body and the output layer."""
 
 
@@ -222,6 +222,11 @@ class LanguageDecoder(nn.Module):
         return tuple(option.start(memory) for option in options_at(self.options, place))
 
     def _output_layer(self, words: Tensor | None) -> OutputLayer:
+        """Prepare the output layer for a search, for all words or for selected words.
+
+        Words of each sentence (B, U) are always computed in the type of the weights, because
+        `SelectedRowsLinear` copies rows of the original matrix.
+        """
         weight = self.output.weight
         bias = self.output.bias
         if words is None and self.output.low_precision is not None:
@@ -248,25 +253,20 @@ class LanguageDecoder(nn.Module):
         """
         # Options make a word depend on its context, so equal words have different inputs. On other
         # devices than the CPU, a search for equal words would wait for the device.
-        if state.embedding_option_states or tokens.device.type != "cpu":
+        before_body = state.before_body
+        if before_body or tokens.device.type != "cpu":
             embedded = self.embedding(tokens)
-            option_states = state.embedding_option_states
-            words, option_states = self._step_embedding_options(embedded, option_states)
+            words, before_body = self._step_embedding_options(embedded, before_body)
             prepared_words = self.body.prepare_words(words, state.body)
         else:
-            option_states = state.embedding_option_states
             distinct_tokens, rows = tokens.unique(return_inverse=True)
             distinct_words = self.embedding(distinct_tokens)
             distinct_prepared = self.body.prepare_words(distinct_words, state.body)
             prepared_words = distinct_prepared.index_select(0, rows)
 
         states, body = self.body.step(prepared_words, state.body, memory)
-        states, states_option_states = self._step_states_options(states, state.states_option_states)
-        next_state = state._replace(
-            body=body,
-            embedding_option_states=option_states,
-            states_option_states=states_option_states,
-        )
+        states, after_body = self._step_states_options(states, state.after_body)
+        next_state = state._replace(body=body, before_body=before_body, after_body=after_body)
         return state.output(states), next_state
 
     def _step_embedding_options(
@@ -298,15 +298,15 @@ class LanguageDecoder(nn.Module):
 
         sentences: indices (B',) of the sentences to keep, or None to keep all of them.
         """
-        embedding_states = self._reorder_options("embedding", state.embedding_option_states, rows)
-        states_states = self._reorder_options("states", state.states_option_states, rows)
+        before_body = self._reorder_options("embedding", state.before_body, rows)
+        after_body = self._reorder_options("states", state.after_body, rows)
 
         output = state.output
         if sentences is not None and isinstance(output, SelectedRowsLinear):
             output = output.select(sentences)
 
         body = self.body.reorder(state.body, rows, sentences)
-        return DecoderState(body, output, embedding_states, states_states)
+        return DecoderState(body, output, before_body, after_body)
 
     def _reorder_options(
         self,

@@ -187,9 +187,9 @@ class ConsistencyLoss(Loss):
 class ReferenceConsistencyLoss(Loss):
     """CrossConST: KL(p ‖ q), sum over the positions of the target.
 
-    p is the distribution of the next word given the source, q the one given the reference
-    translation as the source: a copy that must agree with the translation. Source: Gao et al. 2023
-    (arXiv 2305.07310).
+    p is the distribution of the next word if the model translates the source; q is that
+    distribution if the model copies the reference translation, which is then the input of the
+    encoder. Source: Gao et al. 2023 (arXiv 2305.07310).
 
     The encoder of the target language reads the reference. It has no gradient here, because a task
     trains only its own components. Copy tasks have no such loss, nor do target languages without an
@@ -343,7 +343,7 @@ class Criterion:
         self.per = config.per
         self.losses: dict[str, Loss] = {}
         for name in LossesConfig.model_fields:
-            if name not in LOSSES.names():
+            if name not in LOSSES.names():  # `per` is no loss
                 continue
             loss_config = getattr(config, name)
             if loss_config.weight > 0:

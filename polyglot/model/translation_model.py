@@ -8,7 +8,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from polyglot.layers.annealing import Annealed, is_annealed
+from polyglot.layers.annealing import ATTRIBUTE, Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.config import ModelConfig
 from polyglot.model.embedding import embedding_table
@@ -247,9 +247,9 @@ class TranslationModel(nn.Module):
     def hidden_weights(self) -> list[nn.Parameter]:
         """Return the matrices of linear and recurrent layers that transform states.
 
-        Matrices with one row for each word are left out (embeddings, output layers, word
-        predictors), and also matrices with a single row, which are vectors. Some optimizers, such
-        as Muon, treat these matrices differently.
+        Some optimizers, such as Muon, treat them differently from all other parameters. Matrices
+        with one row for each word are left out (embeddings, output layers, word predictors), and
+        also matrices with a single row, which are vectors.
         """
         excluded = self._vocabulary_parameter_ids()
         weights: dict[int, nn.Parameter] = {}
@@ -281,9 +281,10 @@ class TranslationModel(nn.Module):
             for name, module in component.named_modules():
                 if not isinstance(module, Annealed) or module in result.values():
                     continue
-                # Test the parameters of the option, not of the whole component: a frozen encoder
-                # can contain a shared embedding table that other languages still train.
-                option_name = name.rpartition(".")[0]
+                # The name is `options.roles.annealed` for the option `roles`. The parameters of the
+                # option are tested, not those of the whole component: a frozen encoder can contain
+                # a shared embedding table that other languages still train.
+                option_name = name.removesuffix(f".{ATTRIBUTE}")
                 option = component.get_submodule(option_name)
                 if any(parameter.requires_grad for parameter in option.parameters()):
                     result[f"{component_name}.{option_name.removeprefix('options.')}"] = module

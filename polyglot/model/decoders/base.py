@@ -102,9 +102,9 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
-        """Compute the part of a step that depends only on the input word: (M, E) -> (M, ·)
+        """Compute the part of a step that depends only on the input word: (U, E) -> (U, ·)
 
-        On a CPU, and without options on the embeddings, search computes it once for each of M
+        On a CPU, and without options on the embeddings, search computes it once for each of U
         distinct words, otherwise for each hypothesis.
         """
         return embedded

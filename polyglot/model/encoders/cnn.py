@@ -24,7 +24,8 @@ class CnnEncoder(Encoder):
       sequence to sequence learning", section 3.2.
     - `form: tanh` is h ↦ tanh(h + convolution of h), without gates: Gehring et al. 2017, "A
       convolutional encoder model for neural machine translation", which Bastings et al. 2019 cite.
-      They name no formula, so `tanh_sum` is the other reading: h ↦ h + tanh(convolution of h).
+    - `form: tanh_sum` is h ↦ h + tanh(convolution of h): another reading of Bastings et al. 2019,
+      who name no formula.
 
     The encoder of Bastings et al. 2019 sees five words: one layer with that width. Every further
     layer adds width − 1 words.

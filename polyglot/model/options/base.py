@@ -211,9 +211,8 @@ def apply_preceding(
 
     words (B, S, E), mask (B, S) -> (B, S, E). memory: only on the target side.
     """
-    memory_arguments = () if memory is None else (memory,)
     for option in options_at(options, "embedding"):
         if option is options[name]:
             break
-        words = option(words, mask, *memory_arguments)
+        words = option(words, mask, memory)
     return words

@@ -47,14 +47,15 @@ class ContextGate(EmbeddingOption):
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         super().__init__(config, size=size, memory_size=memory_size)
-        self.context = config.context if memory_size is not None else "words"
         context_size = config.context_size(size)
-        if self.context == "words":
+        self.context = config.context
+        if memory_size is None:  # source side: always the mean of NN over the words
             self.network = _network(size, context_size)
         elif self.context == "network":
             self.network = _network(memory_size, context_size)
         elif self.context == "rows":
             context_size = memory_size
+        # `source` has no network: the context comes from the encoder.
         self.gate = Linear(context_size, size)
         self.dropout = Dropout(config.dropout)
 
@@ -68,8 +69,10 @@ class ContextGate(EmbeddingOption):
     def gates(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         """Return the gate of each sentence (B, E), between 0 and 1."""
         if memory is None:
-            return self._gates_from_context(self._context_of_words(embedded, mask))
-        return self.start(memory)
+            context = self._context_of_words(embedded, mask)
+        else:
+            context = self._context_of_memory(memory)
+        return self._gates_from_context(context)
 
     def _context_of_words(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return the context of each sentence on the source side (B, C)."""

@@ -103,7 +103,8 @@ class LatentGraph(StatesOption):
         self.selves = _layers(config.layers, size, size, bias=True)
         self.dropout = Dropout(config.dropout)
         if self.is_latent:
-            hidden_size = config.hidden_size or input_size + input_size % 2
+            even_input_size = input_size + input_size % 2  # each direction has half of it
+            hidden_size = config.hidden_size or even_input_size
             self.annealed = Annealed(temperature=config.temperature)
             self.words = BidirectionalLayer("lstm", input_size=input_size, size=hidden_size)
             self.keys = Linear(hidden_size, config.head_size, bias=False)
@@ -117,10 +118,12 @@ class LatentGraph(StatesOption):
 
         if not self.shares_weights:
             has_bias = config.directions == "both" or config.gates
-            for name in self.direction_names:  # W_nbr and W_dep
+            for name in self.direction_names:
+                # Attributes `neighbours` (W_nbr) and `dependents` (W_dep).
                 setattr(self, name, _layers(config.layers, size, size, bias=has_bias))
         if self.has_gates:
             for name in ("selves", *self.direction_names):
+                # Attributes `selves_gates`, `neighbours_gates` and `dependents_gates`.
                 setattr(self, f"{name}_gates", _layers(config.layers, size, 1, bias=True))
 
     @property

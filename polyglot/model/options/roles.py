@@ -86,7 +86,8 @@ class RoleLayer(nn.Module):
         def settings_without_effect(self) -> Iterator[UnusedSetting]:
             yield from super().settings_without_effect()
             if self.combination == "additive" and not self.residual:
-                # It has an effect: the output would have no word. It is refused in the same way.
+                # `residual: false` would have an effect: the output would not depend on the word.
+                # That is never useful, so it is refused like a setting without effect.
                 reason = "'additive' adds the roles to the word, so it needs residual: true"
                 yield UnusedSetting(("residual",), ("combination",), reason)
 
@@ -94,6 +95,7 @@ class RoleLayer(nn.Module):
         """size: size E of e_t. is_target: True if c_t may not read later words."""
         nn.Module.__init__(self)  # not that of `Option`, which takes other arguments
         self.config = config
+        # True if c_t may not read the word itself.
         self.is_strict = is_target and config.target_context == "before_word"
         roles = config.roles
         context_size = config.context_size or 2 * max(1, size // 4)  # even
