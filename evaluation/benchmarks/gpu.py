@@ -34,6 +34,7 @@ from torch import nn  # noqa: E402
 from polyglot.core.markdown import table  # noqa: E402
 from polyglot.decoding.base import SearchConfig  # noqa: E402
 from polyglot.decoding.beam_search import search  # noqa: E402
+from polyglot.layers.cuda import avoid_cudnn_attention  # noqa: E402
 from polyglot.model.losses import Criterion, LossesConfig  # noqa: E402
 from polyglot.model.translation_model import TranslationModel  # noqa: E402
 from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups  # noqa: E402
@@ -76,7 +77,10 @@ def main() -> None:
     if device.type == "cuda" and not torch.cuda.is_available():
         print("error: this machine has no CUDA device; --device cpu is a trial", file=sys.stderr)
         sys.exit(2)
+    arguments.work = arguments.work.resolve()  # commands run in the root of the clone
     arguments.work.mkdir(parents=True, exist_ok=True)
+    if device.type == "cuda":
+        avoid_cudnn_attention()
 
     sections = [f"# GPU check\n\n{machine(device)}"]
     failures: list[str] = []
@@ -136,6 +140,9 @@ def compare_components(
     arguments: argparse.Namespace, device: torch.device, failures: list[str]
 ) -> str:
     """Compare states, losses, gradients and translations in float32 with those of the CPU."""
+    # cuDNN's recurrences would otherwise round to TF32, with ten bits of mantissa.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
     rows = []
     for name, settings in cases(arguments):
         expected = outputs_and_gradients(settings, torch.device("cpu"))
@@ -309,8 +316,7 @@ def speed_of(
     settings: dict, device: torch.device, precision: str, repetitions: int
 ) -> tuple[str, str, str, str]:
     config = tiny_config(**settings).model_copy()
-    with torch.device(device):
-        model = build_large_model(config)
+    model = build_large_model(config).to(device)
     optimizer = build_optimizer(model, "adam")
     sentences = 8 if repetitions < 10 else BATCH_SENTENCES
     lengths = [(SENTENCE_WORDS, SENTENCE_WORDS)] * sentences

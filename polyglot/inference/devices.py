@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.layers.cuda import avoid_cudnn_attention
 from polyglot.layers.low_precision import PRECISIONS, Precision, available_precisions
 
 ENGINES = ("polyglot", "ctranslate2")
@@ -27,6 +28,8 @@ def select_device(name: str | torch.device | None) -> torch.device:
         raise ConfigError(
             f"device: {name!r} is not available on this machine; available: {available}"
         ) from None
+    if device.type == "cuda":
+        avoid_cudnn_attention()
     return device
 
 

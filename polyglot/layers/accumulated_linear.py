@@ -140,8 +140,8 @@ class _Step(torch.autograd.Function):
         ctx.matrix.add_step(inputs, gradient)
         input_gradient = ctx.matrix.backward_product(gradient)
         plus_gradient = gradient if ctx.has_plus else None
-        ticket_gradient = gradient.new_zeros(())
-        return input_gradient, plus_gradient, ticket_gradient, None
+        # The ticket needs no gradient: autograd counts the steps that have arrived at it.
+        return input_gradient, plus_gradient, None, None
 
 
 class _CollectGradient(torch.autograd.Function):

@@ -74,10 +74,9 @@ class IncrementalSelfAttention:
         self.rotary = attention.rotary
         size = attention.output.in_features
         # The factor 1/√d is multiplied into the query part of the matrix.
-        scale = torch.ones(3, size)
+        scale = attention.inputs.weight.new_ones(3, size)
         scale[0] = (size // self.heads) ** -0.5
-        scale = scale.flatten().to(attention.inputs.weight)
-        self.inputs = pack_layer(attention.inputs, factors=scale)
+        self.inputs = pack_layer(attention.inputs, factors=scale.flatten())
         self.output = pack_layer(attention.output)
 
     def __call__(
