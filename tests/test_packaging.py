@@ -1,4 +1,6 @@
-"""What is installed is all that a user needs: the shipped YAML files travel inside the package, and the program finds them there."""
+"""What is installed is all that a user needs: the shipped YAML files travel inside the package,
+and the program finds them there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The program as a user calls it, within this process; and a small run that takes a second or two to train."""
+"""The program as a user calls it, within this process; and a small run that takes a second or two
+to train.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,9 @@ class Program:
         return Result(status, *self.capsys.readouterr())
 
     def refuses(self, *arguments: object, **given: str | bytes) -> str:
-        """What it says to something that cannot be meant: status 2, nothing on standard output, no traceback."""
+        """What it says to something that cannot be meant: status 2, nothing on standard output, no
+        traceback.
+        """
         result = self(*arguments, **given)
         assert (result.status, result.output) == (2, ""), result
         assert "Traceback" not in result.errors

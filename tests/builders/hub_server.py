@@ -1,7 +1,7 @@
-"""Hub of Hugging Face on this machine: the part of its protocol that `huggingface_hub` uses for models.
+"""Hub of Hugging Face on this machine: the protocol that `huggingface_hub` uses for models.
 
-Create a repository and a branch, ask how files are sent (preupload), send large files (LFS), commit,
-list files, and download with an ETag, a redirect for large files, and ranges of bytes.
+Create a repository and a branch, ask how files are sent (preupload), send large files (LFS),
+commit, list files, and download with an ETag, a redirect for large files, and ranges of bytes.
 """
 
 from __future__ import annotations

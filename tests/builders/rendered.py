@@ -17,7 +17,9 @@ def parse_tokens(page: str) -> list[Token]:
 
 
 def visible_texts(page: str) -> list[str]:
-    """The text of each heading, paragraph, item and cell; of a picture what is said in its place."""
+    """The text of each heading, paragraph, item and cell; of a picture what is said in its
+    place.
+    """
 
     def said(part: Token) -> str:
         return "".join(map(said, part.children)) if part.children else part.content

@@ -1,4 +1,6 @@
-"""Tiny runs for tests: three languages, some sixty lines of a made-up grammar, models of a few thousand parameters."""
+"""Tiny runs for tests: three languages, some sixty lines of a made-up grammar, models of a few
+thousand parameters.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ LINES = 60
 
 
 def sample_sentences(language: str, *, seed: int = 0, lines: int = LINES) -> list[str]:
-    """Word for word the same in every language, but French is turned around and German says some words twice."""
+    """Word for word the same in every language, but French is turned around and German says some
+    words twice.
+    """
     random = numpy.random.default_rng(seed)
     result = []
     for _ in range(lines):
@@ -50,7 +54,9 @@ def write_corpus(folder: Path) -> None:
 
 
 def tiny_settings(folder: Path, name: str = "run", **sections: Any) -> dict[str, Any]:
-    """A configuration on the corpus of that folder; mappings are laid over these settings, everything else replaces them."""
+    """A configuration on the corpus of that folder; mappings are laid over these settings,
+    everything else replaces them.
+    """
     values = {
         "languages": ["en", "de", "fr"],
         "run": str(folder / name),

@@ -1,4 +1,6 @@
-"""A damaged file of a run is refused with its name, or changes nothing; there is never a traceback."""
+"""A damaged file of a run is refused with its name, or changes nothing; there is never a
+traceback.
+"""
 
 from __future__ import annotations
 

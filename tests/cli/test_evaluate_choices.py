@@ -1,4 +1,6 @@
-"""`polyglot evaluate` with other metrics, texts, beams and places; `compare` with other programs."""
+"""`polyglot evaluate` with other metrics, texts, beams and places; `compare` with other
+programs.
+"""
 
 from __future__ import annotations
 

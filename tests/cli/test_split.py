@@ -148,10 +148,19 @@ def test_fewer_rows_than_wanted_are_reported(polyglot):
         (("c.en", "c.fi", "--languages", "en,f-i"), "'f-i' is no language code"),
         (("c.en", "c.fi", "--header"), "--header: for a table"),
         (("c.tsv", "--columns", "en"), "--columns: found 'en'; write language and column"),
-        (("c.tsv", "--columns", "en=1,fi=9"), "c.tsv, line 1: no column '9'; it has columns 1 to 3"),
-        (("c.tsv", "--header", "--columns", "en=english,fi=suomi"), "no column 'suomi'; it has talk"),
+        (
+            ("c.tsv", "--columns", "en=1,fi=9"),
+            "c.tsv, line 1: no column '9'; it has columns 1 to 3",
+        ),
+        (
+            ("c.tsv", "--header", "--columns", "en=english,fi=suomi"),
+            "no column 'suomi'; it has talk",
+        ),
         (("c.tsv", "c.en", "--columns", "en=1,fi=2"), "--columns: for one table, and 2 files"),
-        (("c.tsv", "--columns", "en=1,fi=2", "--languages", "en"), "--languages: for a file of each"),
+        (
+            ("c.tsv", "--columns", "en=1,fi=2", "--languages", "en"),
+            "--languages: for a file of each",
+        ),
         (
             ("c.tsv", "--columns", "en=1,fi=2", "--documents", "blank-lines"),
             "--documents blank-lines: for a file of each language",
@@ -159,7 +168,10 @@ def test_fewer_rows_than_wanted_are_reported(polyglot):
         (("c.en", "c.fi", "--documents", "no"), "no: no such file"),
         (("c.en", "short.fi"), "short.fi has 1 line, but c.en has 60; line n of all files"),
         (("c.en", "c.fi", "--validation", "30", "--test", "30"), "which leaves none for training"),
-        (("c.en", "c.fi", "--validation", "0", "--test", "0"), "both are 0; nothing is to be divided"),
+        (
+            ("c.en", "c.fi", "--validation", "0", "--test", "0"),
+            "both are 0; nothing is to be divided",
+        ),
         (("c.en", "latin.fi"), "latin.fi, line 2: not UTF-8"),
     ],
 )  # fmt: skip

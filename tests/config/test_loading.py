@@ -1,4 +1,6 @@
-"""One YAML file is one run: what is shipped loads, what is wrong is said at once, and overrides lie on top."""
+"""One YAML file is one run: what is shipped loads, what is wrong is said at once, and overrides lie
+on top.
+"""
 
 from __future__ import annotations
 
@@ -223,7 +225,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
     [
         (
             "model: {encodr: lstm}",
-            "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder",
+            (
+                "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, "
+                "decoder, embedding, encoder"
+            ),
         ),
         (
             "model: {encoder: lsmt}",
@@ -239,7 +244,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         (
             "model: {decoder: {type: lstm, layer: 2}}",
-            "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout",
+            (
+                "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: "
+                "attention, dropout"
+            ),
         ),
         (
             "model: {encoder: {type: lstm, size: large}}",
@@ -272,7 +280,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         (
             "model: {languages: {de: {encodr: gru}}}",
-            "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder",
+            (
+                "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? "
+                "Known: decoder"
+            ),
         ),
         (
             "model: {languages: {de: {encoder: gur}}}",
@@ -281,11 +292,17 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
         (
             "optimizer: adma",
-            "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adadelta, adam, adamw, muon, sgd",
+            (
+                "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: "
+                "adadelta, adam, adamw, muon, sgd"
+            ),
         ),
         (
             "optimizer: {type: adam, momentum: 0.9}",
-            "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type",
+            (
+                "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, "
+                "learning_rate, type"
+            ),
         ),
         (
             "optimizer: {type: sgd, learning_rate: 1e-3x}",
@@ -297,11 +314,17 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         (
             "learning_rate_schedule: cosin",
-            "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?",
+            (
+                "learning_rate_schedule.type: no learning rate schedule named 'cosin'. "
+                "Did you mean 'cosine'?"
+            ),
         ),
         (
             "schedule: with_copie",
-            "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?",
+            (
+                "schedule: with_copie: neither a file nor shipped with Polyglot: "
+                "no schedule named 'with_copie'. Did you mean 'with_copies'?"
+            ),
         ),
         (
             "schedule: {type: unifrom}",
@@ -310,7 +333,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
         (
             "schedule: {type: uniform, temperature: 5.0}",
-            "schedule.temperature: no key named 'temperature'. Known: center, copies, copy_noise, copy_weight, exclude",
+            (
+                "schedule.temperature: no key named 'temperature'. Known: center, copies, "
+                "copy_noise, copy_weight, exclude"
+            ),
         ),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),
@@ -339,11 +365,20 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from search.beam 5"),
         (
             "search: {select: 100}",
-            "search.select: the decoder of de has no word_prediction from its initial state; put it on in",
+            (
+                "search.select: the decoder of de has no word_prediction from its initial state; "
+                "put it on in"
+            ),
         ),
         (
-            "search: {select: 100}\nmodel: {options: {decoder: [{type: word_prediction, predict: states}]}}",
-            "search.select: the decoder of de has no word_prediction from its initial state; put it on in",
+            (
+                "search: {select: 100}\n"
+                "model: {options: {decoder: [{type: word_prediction, predict: states}]}}"
+            ),
+            (
+                "search.select: the decoder of de has no word_prediction from its initial state; "
+                "put it on in"
+            ),
         ),
         ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
@@ -353,7 +388,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         (
             "losses: {agreement: {weight: 1.0}}\nparallel: {placement: partitioned}",
-            "losses.agreement: needs the encoder of each target's language, which parallel.placement 'partitioned' may keep on another",
+            (
+                "losses.agreement: needs the encoder of each target's language, "
+                "which parallel.placement 'partitioned' may keep on another"
+            ),
         ),
         (
             "losses: {reference_consistency: {weight: 1.0}}\nparallel: {placement: partitioned}",
@@ -375,7 +413,10 @@ def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
         (MINIMAL.replace("[en, de, fr]", "[en, de, en]"), "languages: en named twice"),
         (
             MINIMAL.replace("[en, de, fr]", "[en, de, deu_Latn]"),
-            "languages: 'de' and 'deu_Latn' are two spellings of one language, de; keep one of them",
+            (
+                "languages: 'de' and 'deu_Latn' are two spellings of one language, de; "
+                "keep one of them"
+            ),
         ),
         (
             MINIMAL.replace("[en, de, fr]", "[en, pt-BR]"),
@@ -435,7 +476,10 @@ def test_everything_wrong_is_said_at_once(problems, tmp_path):
 
 
 def test_contradictions_are_said_at_once_too(problems):
-    wrong = "schedule: {pairs: [xx-de]}\nvalidation: {bleu_pairs: [de-yy]}\nsearch: {n_best: 7}\nmodel: {languages: {zz: {}}}\n"
+    wrong = (
+        "schedule: {pairs: [xx-de]}\nvalidation: {bleu_pairs: [de-yy]}\nsearch: {n_best: 7}\n"
+        "model: {languages: {zz: {}}}\n"
+    )
     found = problems(MINIMAL + wrong)
     assert [sentence.split(": ")[0] for sentence in found] == [
         "model.languages.zz",
@@ -446,10 +490,17 @@ def test_contradictions_are_said_at_once_too(problems):
 
 
 def test_what_depends_on_a_wrong_schedule_does_not_hide_the_rest(problems):
-    wrong = "schedule: {pairs: [xx-de]}\nfreeze: [encodr.de]\ntrained_before: [de-zz]\nvalidation: {bleu_pairs: [de-yy, en-qq]}\n"
+    wrong = (
+        "schedule: {pairs: [xx-de]}\nfreeze: [encodr.de]\ntrained_before: [de-zz]\n"
+        "validation: {bleu_pairs: [de-yy, en-qq]}\n"
+    )
     assert [sentence.split(": ")[0] for sentence in problems(MINIMAL + wrong)] == [
-        "schedule.pairs", "trained_before", "validation.bleu_pairs", "validation.bleu_pairs", "freeze"
-    ]  # fmt: skip
+        "schedule.pairs",
+        "trained_before",
+        "validation.bleu_pairs",
+        "validation.bleu_pairs",
+        "freeze",
+    ]
 
 
 def test_a_language_named_twice_is_one_problem(problems):
@@ -462,7 +513,10 @@ def test_what_is_wrong_for_all_languages_is_not_said_again_of_one(problems):
     assert problem.startswith("vocabulary.type: ")
 
 
-CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
+CONTRADICTION = (
+    "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\n"
+    "schedule: {pairs: [xx-de]}\n"
+)
 
 
 WRONG_DATA = "data: {valid: [{type: phrasebook, split: valid}]}"
@@ -497,7 +551,9 @@ def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, pr
     ],
 )
 def test_what_is_wrong_contradicts_nothing(wrong, problems):
-    """One language has no pairs for the schedule that is meant where none is named; but one is named, if wrongly."""
+    """One language has no pairs for the schedule that is meant where none is named; but one is
+    named, if wrongly.
+    """
     own = wrong.partition(":")[0]
     rest = "schedule: {pairs: [en-en]}\n" if own != "schedule" else ""
     assert len(problems(MINIMAL.replace("[en, de, fr]", "[en]") + rest + f"{wrong}\n")) == 1
@@ -512,7 +568,10 @@ def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
     assert problems(
         f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n"
     ) == [
-        f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of {target}, which no task trains"
+        (
+            f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of "
+            f"{target}, which no task trains"
+        )
     ]
 
 
@@ -549,7 +608,8 @@ def test_what_is_wrong_in_a_section_does_not_hide_the_rest_of_it(problems):
     """Each section has something wrong by itself, and something that contradicts another key."""
     wrong = """
 schedule:
-  {pairs: [en-xx, en-de, yy-en, de], exclude: [xx-*], copies: [de, zz], tasks_per_update: 0, phases: [{pairs: [fr-xx], copies: [qq]}]}
+  {pairs: [en-xx, en-de, yy-en, de], exclude: [xx-*], copies: [de, zz], tasks_per_update: 0,
+   phases: [{pairs: [fr-xx], copies: [qq]}]}
 validation: {bleu_pairs: [de-yy], every: often}
 model: {languages: {zz: {}}, encodr: lstm}
 search: {beam: 3, n_best: 7, length_penalty: long}
@@ -577,7 +637,10 @@ def test_no_key_contradicts_one_that_is_wrong_itself(wrong, problems):
 
 
 def test_what_is_wrong_for_the_components_of_all_is_not_said_again_of_one(problems):
-    wrong = "{decoder: {size: big}, encoder: lsmt, languages: {de: {encoder: {layers: 1}}, zz: {embedding: {size: 3}}}}"
+    wrong = (
+        "{decoder: {size: big}, encoder: lsmt, languages: {de: {encoder: {layers: 1}}, zz: "
+        "{embedding: {size: 3}}}}"
+    )
     assert [sentence.split(": ")[0] for sentence in problems(f"{MINIMAL}model: {wrong}\n")] == [
         "model.encoder.type", "model.decoder.size", "model.languages.zz"
     ]  # fmt: skip
@@ -619,11 +682,14 @@ model:
 def test_every_weight_that_is_of_no_task_is_said(problems):
     [sentence] = problems(
         MINIMAL
-        + "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: 1.0}}\n"
+        + (
+            "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: "
+            "1.0}}\n"
+        )
     )
-    assert (
-        sentence
-        == "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; there are en-de"
+    assert sentence == (
+        "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; "
+        "there are en-de"
     )
 
 
@@ -659,7 +725,10 @@ def test_sizes_that_do_not_fit(model, sentence, problems):
 def test_no_such_configuration():
     with pytest.raises(
         ConfigError,
-        match="phrasebok: neither a file nor shipped with Polyglot: no configuration named 'phrasebok'. Did you mean 'phrasebook'",
+        match=(
+            "phrasebok: neither a file nor shipped with Polyglot: "
+            "no configuration named 'phrasebok'. Did you mean 'phrasebook'"
+        ),
     ):
         load_config("phrasebok")
 
@@ -673,7 +742,10 @@ def model(text):
 
 def test_a_language_names_only_its_differences():
     config = model(
-        "{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: {encoder: {layers: 1}}}}"
+        (
+            "{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: "
+            "{encoder: {layers: 1}}}}"
+        )
     )
     assert config.for_language("de").encoder == config.encoder.model_copy(update={"layers": 1})
     assert (
@@ -695,7 +767,10 @@ def test_differences_from_what_nobody_named():
 
 def test_another_type_shares_nothing_with_the_common_one():
     config = model(
-        "{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, size: 8}}, fr: {encoder: lstm}}}"
+        (
+            "{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, "
+            "size: 8}}, fr: {encoder: lstm}}}"
+        )
     )
     default = model("{encoder: lstm}").encoder
     assert config.for_language("de").encoder == default.model_copy(update={"size": 8})
@@ -742,9 +817,9 @@ def test_an_override_lies_on_top(override, path, value, load):
 
 
 def test_a_name_alone_can_be_overridden_below(load):
-    text = (
-        MINIMAL
-        + "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\nlearning_rate_schedule: linear\n"
+    text = MINIMAL + (
+        "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\n"
+        "learning_rate_schedule: linear\n"
     )
     config = load(
         text,
@@ -779,7 +854,9 @@ def test_a_name_alone_can_be_overridden_below(load):
     ],
 )
 def test_a_setting_of_what_nobody_named_is_one_of_the_default(setting, value, load):
-    """On the command line as in the file; the type and everything else stay what they are without it."""
+    """On the command line as in the file; the type and everything else stay what they are without
+    it.
+    """
     section, *below, key = setting.split(".")
     settings = {key: value}
     for part in reversed(below):
@@ -854,15 +931,24 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
         (
             "schedule.pairs=[*-en]",
-            """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'""",
+            (
+                "schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: "
+                """'["*-en"]'"""
+            ),
         ),
         (
             "schedule.pairs=[de-en, *-*]",
-            """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'""",
+            (
+                "schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: "
+                """'[de-en, "*-*"]'"""
+            ),
         ),
         (
             "schedule.base=foo",
-            "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual",
+            (
+                "schedule: foo: neither a file nor shipped with Polyglot: "
+                "no schedule named 'foo'. Known: bilingual"
+            ),
         ),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
@@ -905,7 +991,10 @@ def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_e
 def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
     [problem] = problems(MINIMAL, *overrides)
     assert problem.startswith(
-        "schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual"
+        (
+            "schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. "
+            "Known: bilingual"
+        )
     )
 
 

@@ -1,4 +1,6 @@
-"""Checks of many languages: refused or accepted after a number of operations linear in the input."""
+"""Checks of many languages: refused or accepted after a number of operations linear in the
+input.
+"""
 
 from __future__ import annotations
 

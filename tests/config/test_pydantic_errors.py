@@ -1,4 +1,6 @@
-"""Whatever stands wherever in a configuration, what is wrong is said in our own words, and where."""
+"""Whatever stands wherever in a configuration, what is wrong is said in our own words, and
+where.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,15 @@ GOOD = {
     "training": {"steps": 10},
 }
 HOSTILE = [
-    None, True, 0, -1, 3, 2.5, 10**400, float("inf"), float("-inf"), "", "x", "de-xx", [], {}, ["x"], [None], [[]], [{}], ["a", "b", "c"],
-    {"x": 1}, {"de": None}, {"de": [3]}, {"de-en": [3, 4]}, {3: 3}, {"de": {3: 3}}, {"type": None}, {"type": "x"}, [{"type": 3}],
+    None, True, 0, -1, 3, 2.5, 10**400, float("inf"), float("-inf"), "", "x", "de-xx",
+    [], {}, ["x"], [None], [[]], [{}], ["a", "b", "c"],
+    {"x": 1}, {"de": None}, {"de": [3]}, {"de-en": [3, 4]}, {3: 3}, {"de": {3: 3}},
+    {"type": None}, {"type": "x"}, [{"type": 3}],
     datetime.date(2024, 1, 1), b"x", {1, 2},
 ]  # fmt: skip
 FOREIGN = re.compile(
-    r"(?:nput|tring|ist|alue|eys) should|a valid |nstance of|None|validation, not|dict\[|list\[|datetime|constrained|tag|Extra"
+    r"(?:nput|tring|ist|alue|eys) should|a valid |nstance of|None|validation, not"
+    r"|dict\[|list\[|datetime|constrained|tag|Extra"
     r"|\bstr\b|\bint\b"
 )
 
@@ -142,7 +147,10 @@ def test_what_fits_no_member_of_a_union_is_one_problem_where_it_stands(corpus, s
         ({"model": None}, "model: found null; expected a mapping"),
         (
             {"model": {"bridge": {"type": None}}},
-            "model.bridge.type: found null; expected one of attention, mean, none, perceiver, stack, transformer",
+            (
+                "model.bridge.type: found null; expected one of attention, mean, none, "
+                "perceiver, stack, transformer"
+            ),
         ),
     ],
 )
@@ -171,7 +179,8 @@ def test_what_nobody_has_foreseen_is_said_in_pydantics_words():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "null"), (True, "true"), ("true", "'true'"), (["a", None], "[a, null]"), ({"a": {"b": 1}}, "{a: {b: 1}}"),
+        (None, "null"), (True, "true"), ("true", "'true'"), (["a", None], "[a, null]"),
+        ({"a": {"b": 1}}, "{a: {b: 1}}"),
         (float("inf"), ".inf"), (datetime.date(2024, 1, 1), "2024-01-01"),
         ("x" * 100, "'" + "x" * 59 + "…"), (b"x", "!!binary | eA=="), (..., "Ellipsis"),
     ],

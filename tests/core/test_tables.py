@@ -166,7 +166,10 @@ def test_tables_of_markdown_pages_are_complete() -> None:
     head = "".join(f" measure{number} |" for number in range(9))
     alignments = " ---: |" * 9
     row = "".join(f" {number}.25 ± 0.10 |" for number in range(9))
-    page = f"# Title\n\n| name | words |{head}\n| --- | --- |{alignments}\n| x | **some** `code` |{row}"
+    page = (
+        f"# Title\n\n| name | words |{head}\n| --- | --- |{alignments}\n"
+        f"| x | **some** `code` |{row}"
+    )
     for width in WIDTHS:
         text = shown(FoldedMarkdown(page), width=width)
         assert "…" not in text

@@ -481,7 +481,10 @@ def test_lines_behind_the_end_of_a_file(folder):
 
 
 def test_files_of_different_lengths(folder):
-    message = f"{folder}/bad.de has 2 lines, but {folder}/train.en has 5; line n of both must be one sentence pair"
+    message = (
+        f"{folder}/bad.de has 2 lines, but {folder}/train.en has 5; "
+        f"line n of both must be one sentence pair"
+    )
     with pytest.raises(DataError, match=f"^{message}$"):
         broken(folder, b"one\ntwo\n").parallel(pair("de-en"))
 
@@ -647,7 +650,8 @@ def test_without_a_network_loading_from_the_hub_fails_quickly(closed_port, tmp_p
     [problem] = hub_corpus(tmp_path).check()
     assert time.monotonic() - began < 5
     assert re.fullmatch(
-        f"hub data set nobody/nothing_of_this_name de-en train: {closed_port} cannot be reached \\(.+\\), and there is no local "
+        f"hub data set nobody/nothing_of_this_name de-en train: "
+        f"{closed_port} cannot be reached \\(.+\\), and there is no local "
         "copy; load it once where there is a network, or name files instead",
         problem,
     )
@@ -659,7 +663,9 @@ def test_without_a_network_loading_from_the_hub_fails_quickly(closed_port, tmp_p
 def test_without_a_network_the_local_copy_of_a_hub_data_set_is_used(
     closed_port, monkeypatch, tmp_path
 ):
-    """What the library has in its cache it finds where it may not ask; only then it does not try again and again."""
+    """What the library has in its cache it finds where it may not ask; only then it does not try
+    again and again.
+    """
 
     def loaded(*arguments, **given):
         assert huggingface_hub.constants.is_offline_mode() and datasets.config.HF_HUB_OFFLINE
@@ -726,9 +732,8 @@ def test_only_the_first_line_of_an_error_of_the_hub_is_shown(network, monkeypatc
         lambda: types.SimpleNamespace(head=lambda address, timeout: None),
     )
     [problem] = hub_corpus(tmp_path).check()
-    assert (
-        problem
-        == "hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: no such data set"
+    assert problem == (
+        "hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: no such data set"
     )
 
 

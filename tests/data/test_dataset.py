@@ -187,7 +187,10 @@ def test_dropped_pairs_are_removed_and_counted(folder, vocabularies):
 def test_only_over_long_sentences(folder, vocabularies):
     with pytest.raises(
         DataError,
-        match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200",
+        match=(
+            r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, "
+            r"the shortest of 200"
+        ),
     ):
         build(folder, vocabularies, filters=FilterConfig(max_length=1))
 
@@ -228,7 +231,10 @@ def test_fractional_weight_is_rounded_to_the_nearest_number_of_pairs(
 def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularies):
     with pytest.raises(
         DataError,
-        match=rf"^weight {weight:g} leaves none of the 200 pairs of de-en; give it a larger weight in data.train$",
+        match=(
+            rf"^weight {weight:g} leaves none of the 200 pairs of de-en; "
+            rf"give it a larger weight in data.train$"
+        ),
     ):
         build(folder, vocabularies, corpora=({"path": "a.{language}", "weight": weight},))
     small = [{"path": "a.{language}", "weight": weight}, {"path": "b.{language}"}]

@@ -24,7 +24,9 @@ CONTENT = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves bytes from memory and notes every request; `faults` happen to the next answers, one each."""
+    """Serves bytes from memory and notes every request; `faults` happen to the next answers, one
+    each.
+    """
 
     daemon_threads = False  # closing waits for the last answer: no thread outlives its test
 
@@ -161,7 +163,10 @@ def test_continues_in_a_later_call(
     server.faults = ["cut"]
     with pytest.raises(
         DataError,
-        match=r"/one\.gz: could not be .* closed after 150000 of 300001 bytes.* continues where it stopped",
+        match=(
+            r"/one\.gz: could not be .* closed after 150000 of 300001 bytes.* continues where it "
+            r"stopped"
+        ),
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz.part": CONTENT["one.gz"][:150_000]}
@@ -202,7 +207,10 @@ def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) ->
     server.faults = ["busy"] * 100
     with pytest.raises(
         DataError,
-        match=r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing was received\. Check",
+        match=(
+            r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing was received\. "
+            r"Check"
+        ),
     ):
         fetch("small", tmp_path)
     assert len(server.requests) == 4
@@ -211,7 +219,10 @@ def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) ->
 def test_a_missing_server_is_an_error(server: Server, tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
-        match=r"127\.0\.0\.1:1/one\.gz: could not be downloaded .* Check the connection and fetch again",
+        match=(
+            r"127\.0\.0\.1:1/one\.gz: could not be downloaded .* Check the connection and fetch "
+            r"again"
+        ),
     ):
         fetch("small", tmp_path, base_url="http://127.0.0.1:1")
 
@@ -258,7 +269,10 @@ def test_a_missing_file_is_asked_for_once(server: Server, tmp_path: Path) -> Non
     del server.files["two.gz"]
     with pytest.raises(
         DataError,
-        match=r"/two\.gz: the server answered 404 Not Found.* fetched before are kept; a mirror .*: --mirror ADDRESS",
+        match=(
+            r"/two\.gz: the server answered 404 Not Found.* fetched before are kept; "
+            r"a mirror .*: --mirror ADDRESS"
+        ),
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz": CONTENT["one.gz"]}
@@ -280,7 +294,10 @@ def test_wrong_existing_files_are_kept_and_nothing_is_downloaded(
     (tmp_path / "two.gz").write_bytes(wrong)
     with pytest.raises(
         DataError,
-        match=r"already holds other files .*'small': two\.gz has .*, expected .*nothing was overwritten",
+        match=(
+            r"already holds other files .*'small': two\.gz has .*, "
+            r"expected .*nothing was overwritten"
+        ),
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"two.gz": wrong}

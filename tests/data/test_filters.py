@@ -64,11 +64,17 @@ def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
     [
         (
             [(130, 5), (9, 123)],
-            "de-en: only over-long sentences: max_length is 100 pieces, the shortest of 2 pairs has 123",
+            (
+                "de-en: only over-long sentences: max_length is 100 pieces, "
+                "the shortest of 2 pairs has 123"
+            ),
         ),
         (
             [(0, 5), (130, 5), (1, 50)],
-            "de-en: the filters leave none of 3 sentence pairs: 1 empty source, 1 too long, 1 ratio",
+            (
+                "de-en: the filters leave none of 3 sentence pairs: 1 empty source, 1 too long, "
+                "1 ratio"
+            ),
         ),
         ([], "de-en: no sentences"),
     ],

@@ -1,4 +1,6 @@
-"""Division of parallel text: no common sentences, nothing lost, the same choice for the same text."""
+"""Division of parallel text: no common sentences, nothing lost, the same choice for the same
+text.
+"""
 
 from __future__ import annotations
 

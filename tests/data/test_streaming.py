@@ -201,7 +201,10 @@ def test_every_sentence_is_used_once_per_epoch_by_a_single_process(readers, fold
         whole += sentences_of(stream, own)
     assert whole == Counter(range(LINES))
     told = [
-        f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each process reads all of it and uses one line of every 4"
+        (
+            f"{folder}/text-*.{{language}} has 3 parts for 4 processes: "
+            f"each process reads all of it and uses one line of every 4"
+        )
     ]
     assert list(
         streamed(folder, TEXT, vocabularies=vocabularies).shared_file_messages(readers)
@@ -211,7 +214,9 @@ def test_every_sentence_is_used_once_per_epoch_by_a_single_process(readers, fold
 @settings(deadline=None, max_examples=15)
 @given(data=st.data())
 def test_a_stream_continues_from_its_position(data, folder_of_all, vocabularies):
-    """Exactly, after any number of batches and whatever the sizes; through JSON, as a checkpoint keeps it."""
+    """Exactly, after any number of batches and whatever the sizes; through JSON, as a checkpoint
+    keeps it.
+    """
     size, buffer = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 150))
     configs = [TEXT, {**FORMS["tsv"], "weight": 0.3}, {"name": "text", "path": "text-1.{language}"}]
     straight, resumed = (
@@ -317,7 +322,9 @@ def test_a_new_weight_or_corpus_keeps_the_positions_of_the_other_corpora(folder,
     ids=lambda now: next(iter(now)),
 )
 def test_a_pool_with_other_settings_is_used_again_from_its_start(now, folder, vocabularies):
-    """Of every text that was read then: a place in another pool would leave out what is before it and had not been taken."""
+    """Of every text that was read then: a place in another pool would leave out what is before it
+    and had not been taken.
+    """
 
     def stream(filters=FILTERS, weight=2.0, more="text-1.{language}", **given):
         texts = ({**TEXT, "path": f"text-{part}.{{language}}"} for part in (0, 2))
@@ -363,7 +370,10 @@ def test_filters_that_drop_all_pairs_are_an_error(folder, vocabularies):
     dataset = streamed(folder, TEXT, vocabularies=vocabularies, filters=FilterConfig(max_length=1))
     with pytest.raises(
         DataError,
-        match=r"de-en \(.*text-\*\.\{language\}\): the filters leave none of [0-9]+ sentence pairs: [0-9]+ too long",
+        match=(
+            r"de-en \(.*text-\*\.\{language\}\): "
+            r"the filters leave none of [0-9]+ sentence pairs: [0-9]+ too long"
+        ),
     ):
         dataset.sample
     with pytest.raises(DataError, match="the filters leave none of 64 sentence pairs: 64 too long"):
@@ -377,7 +387,8 @@ def test_parallel_files_of_different_lengths_are_an_error(folder, vocabularies):
     with pytest.raises(DataError) as error:
         sentences_of(stream, 60)
     assert str(error.value) == (
-        f"{folder}/text-2.de ends after line 170, but {folder}/text-2.en has 172 lines; line n of both must be one sentence pair"
+        f"{folder}/text-2.de ends after line 170, but {folder}/text-2.en has 172 lines; "
+        f"line n of both must be one sentence pair"
     )
 
 
@@ -407,7 +418,9 @@ def test_text_that_cannot_be_streamed_is_an_error(folder):
     ):
         with pytest.raises(
             ValidationError,
-            match="names several files, which are streamed; write streaming: true, or name each file",
+            match=(
+                "names several files, which are streamed; write streaming: true, or name each file"
+            ),
         ):
             CORPORA.configure(name, **more)
     assert (
@@ -421,5 +434,8 @@ def test_text_that_cannot_be_streamed_is_an_error(folder):
     pairs = {**FORMS["pairs"], "pairs": {"de-en": ["text-*.de", "none-*.en"]}}
     assert f"{folder}/none-*.en: no such file" in corpora(folder, pairs).check()
     (folder / "text-2.en").unlink()
-    alone = f"{folder}/text-2.de: no file on the other side of the pair has the same text in the place of *"
+    alone = (
+        f"{folder}/text-2.de: no file on the other side of the pair has the same text in the "
+        f"place of *"
+    )
     assert corpora(folder, TEXT).check() == corpora(folder, FORMS["pairs"]).check() == [alone]

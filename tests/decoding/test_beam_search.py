@@ -1,4 +1,6 @@
-"""Search: greedy follows the best word, a full beam is exhaustive search, and sentences do not disturb each other."""
+"""Search: greedy follows the best word, a full beam is exhaustive search, and sentences do not
+disturb each other.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ WORDS = 6  # pad, bos, eos, unk and two more
 
 
 class Table:
-    """A language model whose next word depends on the sentence and the last word alone: easy to search exhaustively."""
+    """A language model whose next word depends on the sentence and the last word alone: easy to
+    search exhaustively.
+    """
 
     def __init__(self, scores):
         self.scores = scores  # (B, V, V)
@@ -41,7 +45,9 @@ def tables(sentences, seed, *, sharpness=1.0):
 
 
 def exhaustive(scores, config, limit):
-    """Every sequence up to the limit, scored by hand; pad and bos have their share of the probability, as in training."""
+    """Every sequence up to the limit, scored by hand; pad and bos have their share of the
+    probability, as in training.
+    """
     table = scores.log_softmax(-1)
     found = []
     for length in range(limit):
@@ -97,7 +103,9 @@ def test_scores_are_those_of_the_sequence(settings, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_wide_beam_finds_the_likeliest_sequence(seed):
-    """Without a length penalty a longer hypothesis is never likelier, so stopping early is exact."""
+    """Without a length penalty a longer hypothesis is never likelier, so stopping early is
+    exact.
+    """
     decoder, memory = tables(1, seed)
     config = SearchConfig(beam=60, length_penalty=0.0, max_length_ratio=0.0, max_length_extra=4)
     best = search(decoder, memory, torch.tensor([1]), config)[0][0]
@@ -180,7 +188,9 @@ def test_search_continues_while_a_hypothesis_of_the_length_limit_can_be_better(l
 
 @pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (3,)), (1.0, (4, 5))])
 def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalty, best):
-    """When the short one ends, the long one is behind at that length; its further words cost next to nothing."""
+    """When the short one ends, the long one is behind at that length; its further words cost
+    next to nothing.
+    """
     likely = torch.full((1, WORDS, WORDS), 0.0)
     for last, following in {
         BOS: {3: 0.55, 4: 0.45},
@@ -198,7 +208,9 @@ def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalt
 
 
 def test_continuations_are_those_of_the_softmax():
-    """More words than `topk_of_long_rows` sorts at once, hypotheses of two sentences, a word that is never written, and an end that must be."""
+    """More words than `topk_of_long_rows` sorts at once, hypotheses of two sentences, a word
+    that is never written, and an end that must be.
+    """
     torch.manual_seed(0)
     scores, totals = torch.randn(6, 500) * 3, torch.randn(2, 3)
     wanted = scores.log_softmax(dim=1).view(2, 3, 500) + totals.unsqueeze(2)

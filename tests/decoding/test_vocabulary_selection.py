@@ -1,4 +1,6 @@
-"""Search among few words: with all of them it is search among all, the end is always one, and the output layer really shrinks."""
+"""Search among few words: with all of them it is search among all, the end is always one, and the
+output layer really shrinks.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ SEARCH = {"beam": 3, "n_best": 3, "max_length_ratio": 1.0, "max_length_extra": 4
 
 
 def found_with(decoder, words, **settings):
-    """What search finds among the words with a model whose decoder is of that kind, and the model."""
+    """What search finds among the words with a model whose decoder is of that kind, and the
+    model.
+    """
     model, batch = (
         tiny_model(tiny_config(decoder=decoder)).eval(),
         random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1))),

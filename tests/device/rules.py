@@ -113,7 +113,8 @@ def check_index(name: str, index: list[Tensor | None]) -> None:
             assert tensor.dtype not in (torch.bool, torch.uint8), f"{name} by a mask waits"
 
 
-# Transfers to main memory --------------------------------------------------------------------------
+# Transfers to main memory
+# --------------------------------------------------------------------------
 
 
 class Transfers:
@@ -143,7 +144,8 @@ def modules_with(function: object) -> list[object]:
     return modules
 
 
-# Autocast ------------------------------------------------------------------------------------------
+# Autocast
+# ------------------------------------------------------------------------------------------
 
 LOWERED = {
     functional.linear,
@@ -242,7 +244,8 @@ def cuda_autocast(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> Iterat
         yield
 
 
-# Attention -----------------------------------------------------------------------------------------
+# Attention
+# -----------------------------------------------------------------------------------------
 
 
 def check_fused_attention(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""The examples of README.md and docs/ are correct: YAML loads, Python runs, commands exist, and cheap commands run."""
+"""The examples of README.md and docs/ are correct: YAML loads, Python runs, commands exist, and
+cheap commands run.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def parametrize(name, items):
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory) -> Path:
-    """A folder with the files that the pages assume: a small runs/phrasebook, sentences.de and .en, and each block with a file name."""
+    """A folder with the files that the pages assume.
+
+    It has a small runs/phrasebook, sentences.de and .en, and each block with a file name.
+    """
     folder = tmp_path_factory.mktemp("docs")
     overrides = [*SMALL_RUN, *SMALL_PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]
     run = Run.create(load_config("phrasebook", overrides))
@@ -104,7 +109,11 @@ def inside(prepared, monkeypatch) -> Path:
 
 @parametrize("block", YAML)
 def test_yaml_block_loads(block, tmp_path):
-    """Its keys say what it is: a configuration or sections of one, text of a new language, a protocol, settings of an analysis, an experiment, a schedule."""
+    """Its keys say what it is.
+
+    A configuration or sections of one, text of a new language, a protocol, settings of an analysis,
+    an experiment, a schedule.
+    """
     values = parse_value(block.text)
     file = tmp_path / "shown.yaml"
     file.write_text(block.text, encoding="utf-8")
@@ -168,7 +177,7 @@ def check_shown_tokens(text: str, names: dict) -> None:
 
 @parametrize("command", COMMANDS)
 def test_command_exists(command, inside):
-    """Verb and options exist, so do the files that they name, and overrides fit the configuration."""
+    """Verb, options, and the files that they name exist; overrides fit the configuration."""
     root = typer.main.get_command(cli.app.app)
     verb, *rest = command.arguments
     if verb.startswith("--"):

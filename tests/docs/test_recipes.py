@@ -20,7 +20,8 @@ from tests.conftest import ROOT
 from tests.docs.pages import RECIPES, blocks
 
 INSTRUCTION = re.compile(
-    r"^(?:New file `(?P<new>[^`]+)`|In `(?P<file>[^`]+)`, (?P<where>above|below) the line `(?P<line>[^`]+)`):\n\n"
+    r"^(?:New file `(?P<new>[^`]+)`|"
+    r"In `(?P<file>[^`]+)`, (?P<where>above|below) the line `(?P<line>[^`]+)`):\n\n"
     r"```python\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )

@@ -1,4 +1,6 @@
-"""The tutorial works from top to bottom: its script, its files and its commands, with less text and smaller models."""
+"""The tutorial works from top to bottom: its script, its files and its commands, with less text
+and smaller models.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The blocks compute what PyTorch's own do with the same weights; steps over a cache, what whole passes do."""
+"""The blocks compute what PyTorch's own do with the same weights; steps over a cache, what
+whole passes do.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def config(**settings):
 
 
 def copy(ours, theirs):
-    """Our weights into the reference layer; norms, which start as ones and zeros, made different first."""
+    """Our weights into the reference layer; norms, which start as ones and zeros, made
+    different first.
+    """
     with torch.no_grad():
         for module in ours.modules():
             if isinstance(module, nn.LayerNorm):
@@ -107,7 +111,9 @@ def test_swiglu_is_the_formula():
 
 
 def test_a_sentence_without_words_attends_to_nothing():
-    """Zeros and finite gradients, not NaN: what fused attention must answer to a mask without anything real."""
+    """Zeros and finite gradients, not NaN: what fused attention must answer to a mask without
+    anything real.
+    """
     torch.manual_seed(0)
     attention = SelfAttentionLayer(SIZE, config()).attention
     mask = torch.tensor([[True, True], [False, False]])
@@ -122,7 +128,9 @@ def test_a_sentence_without_words_attends_to_nothing():
     ("norm", "activation"), [("pre", "relu"), ("post", "gelu"), ("pre", "swiglu")]
 )
 def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
-    """Four hypotheses of each sentence that branch and die, sentences that leave, and more words than caches have room for at first."""
+    """Four hypotheses of each sentence that branch and die, sentences that leave, and more
+    words than caches have room for at first.
+    """
     torch.manual_seed(0)
     settings = {
         "size": SIZE,

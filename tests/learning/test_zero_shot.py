@@ -165,7 +165,9 @@ def test_with_copies_embeddings_find_translations_in_every_language(with_copies,
 
 @pytest.mark.slow
 def test_without_copies_only_languages_with_the_same_target_are_near(without_copies, corpus):
-    """`b` and `c` are encoded only for `a`, so they are near; `a` is encoded only for the others."""
+    """`b` and `c` are encoded only for `a`, so they are near; `a` is encoded only for the
+    others.
+    """
     precision = retrieval(corpus, "without")["bridge.flat"]
     assert precision["supervised"] < 30
     assert precision["zero-shot"] > 30

@@ -1,1 +1,3 @@
-"""Mutation testing: `python -m tests.mutation` changes one expression and runs the package's tests."""
+"""Mutation testing: `python -m tests.mutation` changes one expression and runs the package's
+tests.
+"""

@@ -1,4 +1,6 @@
-"""Optimizers leave alone what nobody trained; learning-rate schedules have the shapes of their papers."""
+"""Optimizers leave alone what nobody trained; learning-rate schedules have the shapes of their
+papers.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class TestEveryOptimizer:
                     )
 
     def test_a_parameter_is_trained_as_if_it_were_alone(self, name, settings, hidden):
-        """Its steps count only where it had a gradient: nothing depends on how often others trained."""
+        """Its steps count only where it had a gradient: nothing depends on how often others
+        trained.
+        """
         together, alone = parameters(2), parameters(2)
         both, single = (
             build(name, one, hidden=hidden, **settings) for one in (together, alone[1:])
@@ -135,7 +139,9 @@ def test_adadelta_is_the_formula():
 
 class TestMuon:
     def test_moves_all_directions_of_a_matrix_alike(self):
-        """A gradient that is a hundred times steeper in one direction than in another; the size is about that of Adam's update."""
+        """A gradient that is a hundred times steeper in one direction than in another; the size
+        is about that of Adam's update.
+        """
         matrix = torch.nn.Parameter(torch.zeros(8, 8))
         optimizer = build("muon", [matrix], hidden=True, learning_rate=0.1, weight_decay=0.0)
         left, right = (
@@ -177,16 +183,16 @@ class TestMuon:
         assert cosine > 0.97  # Newton–Schulz in bfloat16 is not exact
 
     def test_stacked_matrices_get_the_updates_of_single_ones(self):
-        """Several matrices of a shape, a transposed one, and shapes of their own; PyTorch's Muon steps one by one."""
+        """Several matrices of a shape, a transposed one, and shapes of their own; PyTorch's
+        Muon steps one by one.
+        """
         shapes = [(8, 8), (8, 8), (12, 8), (8, 12), (3, 5)]
         ours = [torch.nn.Parameter(torch.zeros(shape)) for shape in shapes]
         theirs = [torch.nn.Parameter(torch.zeros(shape)) for shape in shapes]
         optimizers = (
             (build("muon", ours, hidden=True, learning_rate=0.1, weight_decay=0.1), ours),
             (
-                torch.optim.Muon(
-                    theirs, lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
-                ),
+                torch.optim.Muon(theirs, lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
                 theirs,
             ),
         )

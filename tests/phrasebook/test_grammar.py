@@ -1,4 +1,6 @@
-"""Agreement, case and word order, wherever the corpus shows them; and words whose sense the context decides."""
+"""Agreement, case and word order, wherever the corpus shows them; and words whose sense the
+context decides.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def dependants(tokens: tuple[Token, ...], index: int) -> list[Token]:
 
 
 def neighbours(tokens: tuple[Token, ...], index: int, word: str) -> frozenset[str]:
-    """The words next to a token in its tree: its head, its dependants and the other dependants of its head."""
+    """The words next to a token in its tree: its head, its dependants and the other dependants
+    of its head.
+    """
     head = tokens[index].head
     near = [token for token in tokens if token.head in (index, head) and token.text != word] + (
         [tokens[head]] if head >= 0 else []

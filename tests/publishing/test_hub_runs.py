@@ -1,4 +1,6 @@
-"""Commands on a run of the hub: the same results as on the run itself, from no other files than needed."""
+"""Commands on a run of the hub: the same results as on the run itself, from no other files than
+needed.
+"""
 
 from __future__ import annotations
 

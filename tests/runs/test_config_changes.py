@@ -1,4 +1,6 @@
-"""Changes of `config.yaml`: found by their values, refused, accepted; no kill leaves a false alarm."""
+"""Changes of `config.yaml`: found by their values, refused, accepted; no kill leaves a false
+alarm.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run directory describes itself: it is never overwritten, can be moved, and has one trainer at a time."""
+"""A run directory describes itself: it is never overwritten, can be moved, and has one trainer
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,9 @@ def test_a_changed_configuration_is_kept_once_it_is_written(tmp_path):
 
 
 def test_where_a_run_is_does_not_change(tmp_path):
-    """Not by an override; moving its directory is all it takes, and what its configuration says of it counts no longer."""
+    """Not by an override; moving its directory is all it takes, and what its configuration says
+    of it counts no longer.
+    """
     run = tiny_run(tmp_path)
     with pytest.raises(
         ConfigError, match=f"run: 'elsewhere'; the run stays where it is, in {run.path}"
@@ -319,7 +323,10 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
         ),
         (
             {"schedule": {"pairs": ["de-en"]}},
-            "the pairs, or the sharing of components: only one of the two has decoder.de, decoder.fr, ",
+            (
+                "the pairs, or the sharing of components: only one of the two has decoder.de, "
+                "decoder.fr, "
+            ),
         ),
         ({"schedule": {"copies": True}}, "not visible in the parameters: the pairs"),
     ],

@@ -1,4 +1,6 @@
-"""Pairs: written and read, named by patterns, and sorted into copies, supervised and zero-shot ones."""
+"""Pairs: written and read, named by patterns, and sorted into copies, supervised and zero-shot
+ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Schedules: who trains when is a pure function of seed and step, and follows the shares that were asked for."""
+"""Schedules: who trains when is a pure function of seed and step, and follows the shares that
+were asked for.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def build(name, *, seed=1, languages=LANGUAGES, **given):
 def scheduled(folder, name, *overrides):
     """A configuration whose schedule is a shipped one."""
     (folder / "run.yaml").write_text(
-        f"languages: {LANGUAGES}\nschedule: {name}\ndata: {{train: [phrasebook]}}\ntraining: {{steps: 1}}\n"
+        (
+            f"languages: {LANGUAGES}\nschedule: {name}\ndata: {{train: [phrasebook]}}\n"
+            f"training: {{steps: 1}}\n"
+        )
     )
     return load_config(folder / "run.yaml", overrides)
 
@@ -280,7 +285,10 @@ def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
     [
         (
             "{de-fr: 2.0}",
-            "schedule.weights: not among schedule.pairs and schedule.copies: de-fr; there are en-de, en-fr",
+            (
+                "schedule.weights: not among schedule.pairs and schedule.copies: de-fr; "
+                "there are en-de, en-fr"
+            ),
         ),
         ("{de: 2.0}", "schedule.weights: not among schedule.pairs and schedule.copies: de;"),
         ("{de-en: 0}", "schedule.weights.de-en: found 0; expected more than 0"),

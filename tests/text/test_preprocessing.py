@@ -162,7 +162,10 @@ def test_fingerprint_tells_settings_order_and_language_apart():
 
 
 def test_moses_is_not_loaded_before_it_is_needed():
-    program = "import sys, polyglot.text.preprocessing as n; n.Normaliser([n.STEPS.configure('tokenize')], 'de');"
+    program = (
+        "import sys, polyglot.text.preprocessing as n; "
+        "n.Normaliser([n.STEPS.configure('tokenize')], 'de');"
+    )
     program += "print('sacremoses' in sys.modules)"
     assert (
         subprocess.run(

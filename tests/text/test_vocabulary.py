@@ -105,7 +105,10 @@ def test_too_large_a_size_names_the_largest_that_works(type):
 def test_too_small_a_size_names_the_smallest_that_works(type):
     with pytest.raises(
         ConfigError,
-        match=r"^vocabulary.size: 50 pieces for de are too few for the characters of this text; at least \d+",
+        match=(
+            r"^vocabulary.size: 50 pieces for de are too few for the characters of this text; "
+            r"at least \d+"
+        ),
     ) as error:
         train(type=type, size=50)
     least = int(re.search(r"at least (\d+)", str(error.value))[1])
@@ -153,7 +156,10 @@ def test_load_refuses_what_is_no_vocabulary_of_ours(tmp_path):
     (tmp_path / "foreign.model").write_bytes(foreign.getvalue())
     with pytest.raises(
         CheckpointError,
-        match="foreign.model: the first pieces are <unk> <s> </s> .*; they must be <pad> <s> </s> <unk>",
+        match=(
+            "foreign.model: the first pieces are <unk> <s> </s> .*; "
+            "they must be <pad> <s> </s> <unk>"
+        ),
     ):
         Vocabulary.load(tmp_path / "foreign.model")
 

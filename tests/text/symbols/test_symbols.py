@@ -107,11 +107,13 @@ def test_lines_of_multi30k_come_back(shared_data, language, interval):
 def test_the_table_of_the_paper():
     """Choi et al., table 2, in text that is tokenised as theirs."""
     english = (
-        "The World of Warcraft and Warcraft III American regional finals were held at the House of Blues "
+        "The World of Warcraft and Warcraft III American regional finals were held at the "
+        "House of Blues "
         "on June 2nd and 3rd in San Diego , California ."
     )
     french = (
-        "Les finales régionales de Warcraft III et de World of Warcraft pour l' Amérique du Nord se sont déroulées "
+        "Les finales régionales de Warcraft III et de World of Warcraft pour l' Amérique du "
+        "Nord se sont déroulées "
         "au House of Blues , les 2 et 3 juin derniers à San Diego ."
     )
     one, other = BARE.pair(english, french, "en", "fr")

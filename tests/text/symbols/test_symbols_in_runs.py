@@ -1,4 +1,6 @@
-"""Symbols in a run: learnt from its training text, whole in its vocabularies, put back in its translations."""
+"""Symbols in a run: learnt from its training text, whole in its vocabularies, put back in its
+translations.
+"""
 
 from __future__ import annotations
 
