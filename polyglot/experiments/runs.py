@@ -18,8 +18,8 @@ from polyglot.experiments.config import Experiment, slug
 from polyglot.experiments.settings import SystemConfig
 from polyglot.runs.checkpoint import steps
 from polyglot.runs.run import Run
+from polyglot.tasks.named_pairs import CENTER
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.tasks.schedule import CENTER
 
 LOG_TAIL = 1 << 18  # bytes; the end of a log, with at least one line about training
 COMPLETE = ".complete"

@@ -63,6 +63,11 @@ class Task:
     def name(self) -> str:
         return str(self.pair)
 
+    @property
+    def text_name(self) -> str:
+        """Name of the task whose sentences are trained."""
+        return self.name
+
 
 def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[LanguagePair]:
     """Return the pairs that match any pattern, in the order of patterns and languages.

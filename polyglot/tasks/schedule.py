@@ -9,18 +9,20 @@ from typing import Annotated
 import numpy
 from pydantic import Field, model_validator
 
-from polyglot.core.errors import ConfigError, collect_errors, unknown_names
-from polyglot.core.language_codes import find_language
+from polyglot.core.errors import ConfigError, collect_errors
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.registry import ComponentConfig, Registry, UnusedSetting
 from polyglot.core.setting_types import StepCount, StepNumber
+from polyglot.tasks.back_translation import (
+    BackTranslation,
+    BackTranslationDraws,
+    back_translated_pairs,
+)
+from polyglot.tasks.named_pairs import fill_in_center, named_pairs
 from polyglot.tasks.noise import CopyNoise
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
-
-CENTER = "{center}"
-"""Central language in a pattern for pairs."""
 
 
 class Phase(ComponentConfig):
@@ -70,6 +72,9 @@ class Schedule:
         """Weight of a copy, where a pair has weight 1."""
         copy_noise: CopyNoise = CopyNoise()
         """Noise on the sources of copies."""
+        back_translation: BackTranslation | None = None
+        """Training of pairs without text on sentences that the present model translates: `{}` with
+        the defaults below; null for none."""
         tasks_per_update: int = Field(1, ge=1, le=10_000)
         """Number of tasks that contribute a batch to each update."""
         phases: list[Phase] = []
@@ -100,8 +105,13 @@ class Schedule:
         self._sizes = sizes
         self._phases = []
         for phase in config.phases:
-            pairs = _named_pairs(phase, languages, center=config.center)
+            pairs = named_pairs(phase.pairs, phase.copies, languages, center=config.center)
             self._phases.append((phase, set(pairs)))
+        self.back_translation: BackTranslationDraws | None = None
+        if config.back_translation is not None:
+            settings = config.back_translation
+            pairs = back_translated_pairs(settings, tasks, languages, center=config.center)
+            self.back_translation = BackTranslationDraws(settings, pairs, self.share, seed=seed)
         # Every rank computes the draws of all ranks at each step: with thousands of tasks, lists
         # of active tasks and sums of shares take longer than an update. They change only at the
         # boundaries of phases.
@@ -112,7 +122,13 @@ class Schedule:
         """Return the tasks of one update on one rank, if all ranks have all tasks."""
         active = self.active(step)
         update = step * processes + process  # counted over the updates of all ranks
-        return [self.choose(active, draw) for draw in self._draws(update)]
+        tasks: list[Task] = []
+        for draw in self._draws(update):
+            task = None
+            if self.back_translation:
+                task = self.back_translation.choose(step, active, draw)
+            tasks.append(task or self.choose(active, draw))
+        return tasks
 
     def local_tasks_at(self, step: int, local_tasks: Sequence[Task], *, process: int) -> list[Task]:
         """Return the tasks of one update on a rank that has only `local_tasks`.
@@ -148,8 +164,13 @@ class Schedule:
 
     @property
     def boundaries(self) -> list[int]:
-        """Step 0, and the steps at which a phase begins or ends: only there the tasks change."""
+        """Step 0, and the steps at which a phase or back-translation begins or a phase ends.
+
+        Only there the tasks change.
+        """
         boundaries = {0}
+        if self.back_translation:
+            boundaries.add(self.back_translation.settings.from_step)
         for phase, _ in self._phases:
             boundaries.add(phase.from_step)
             if phase.until_step is not None:
@@ -164,6 +185,18 @@ class Schedule:
                 active = self.active(step)
                 trained.update(active)
         return [task for task in self.tasks if task not in trained]
+
+    def text_shares(self, step: int, tasks: Sequence[Task] | None = None) -> dict[Task, float]:
+        """Return the share of the text of each active task in the draws of a step; the sum is 1.
+
+        tasks: those that a rank may draw; by default all.
+        """
+        active = self.active(step, tasks)
+        total = sum(self.share(task) for task in active)
+        shares = {task: self.share(task) / total for task in active}
+        if self.back_translation:
+            shares = self.back_translation.mixed_shares(step, active, shares)
+        return shares
 
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
         """Return the task of one draw, with probability proportional to its share.
@@ -203,6 +236,18 @@ class Uniform(Schedule):
 @SCHEDULES.register("round_robin")
 class RoundRobin(Schedule):
     """All tasks in turn."""
+
+    def text_shares(self, step: int, tasks: Sequence[Task] | None = None) -> dict[Task, float]:
+        """Return the share of the text of each active task in the draws of a step; the sum is 1.
+
+        tasks: those that a rank may draw; by default all.
+        """
+        active = self.active(step, tasks)
+        total = sum(self.share(task) for task in active)
+        shares = {task: self.share(task) / total for task in active}
+        if self.back_translation:
+            shares = self.back_translation.mixed_shares(step, active, shares)
+        return shares
 
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
         return active[draw % len(active)]
@@ -282,9 +327,9 @@ def _cached_tasks(
     named: list[LanguagePair] = []
     excluded: set[LanguagePair] = set()
     with collect_errors(problems, "schedule"):
-        named = _named_pairs(config, languages, center=config.center)
+        named = named_pairs(config.pairs, config.copies, languages, center=config.center)
     with collect_errors(problems, "schedule", "exclude"):
-        patterns = _fill_in_center(config.exclude, languages, config.center)
+        patterns = fill_in_center(config.exclude, languages, config.center)
         excluded.update(match_pairs(patterns, languages))
     pairs = [pair for pair in dict.fromkeys(named) if pair not in excluded]
 
@@ -292,15 +337,19 @@ def _cached_tasks(
     for number, phase in enumerate(config.phases):
         path = ("schedule", "phases", number)
         with collect_errors(problems, *path):
-            phase_pairs = _named_pairs(phase, languages, center=config.center)
+            phase_pairs = named_pairs(phase.pairs, phase.copies, languages, center=config.center)
             if pairs_are_valid:
                 problems += _unscheduled_pairs(path, phase_pairs, pairs)
     if pairs_are_valid:
         problems += _unscheduled_weights(config, pairs)
 
+    tasks = [_task(pair, config) for pair in pairs]
+    if config.back_translation is not None and not problems:
+        with collect_errors(problems, "schedule", "back_translation"):
+            back_translated_pairs(config.back_translation, tasks, languages, center=config.center)
     if problems:
         raise ConfigError(problems)
-    return [_task(pair, config) for pair in pairs]
+    return tasks
 
 
 def _task(pair: LanguagePair, config: Schedule.Config) -> Task:
@@ -341,46 +390,3 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
     available = ", ".join(scheduled)
     message = f"{NOT_SCHEDULED}: {unscheduled}; there are {available}"
     return [Problem(("schedule", "weights"), message, related=PAIR_KEYS)]
-
-
-def _named_pairs(
-    section: Schedule.Config | Phase,
-    languages: Sequence[str],
-    *,
-    center: str,
-) -> list[LanguagePair]:
-    """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both."""
-    copied: Sequence[str] = []
-    if section.copies is True:
-        copied = languages
-    elif section.copies:
-        copied = section.copies
-
-    problems: list[Problem] = []
-    known_languages = set(languages)
-    unknown = [language for language in copied if language not in known_languages]
-    for language, message in unknown_names("language", unknown, languages):
-        problems.append(Problem(("copies",), message, languages=(language,)))
-    pairs: list[LanguagePair] = []
-    with collect_errors(problems, "pairs"):
-        patterns = _fill_in_center(section.pairs, languages, center)
-        pairs = match_pairs(patterns, languages)
-    if problems:
-        raise ConfigError(problems)
-
-    copies = [LanguagePair(language, language) for language in copied]
-    return pairs + copies
-
-
-def _fill_in_center(patterns: Sequence[str], languages: Sequence[str], center: str) -> list[str]:
-    """Replace `{center}` in patterns by the central language. Raises ConfigError without one."""
-    if not any(CENTER in pattern for pattern in patterns):
-        return list(patterns)
-    language = find_language(center, languages)
-    if language is None:
-        listed = ", ".join(languages)
-        raise ConfigError(
-            f"{CENTER} is {center}, which is not among the languages {listed}; "
-            "name the central language in schedule.center"
-        )
-    return [pattern.replace(CENTER, language) for pattern in patterns]

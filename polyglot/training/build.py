@@ -18,6 +18,7 @@ from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.distributed.variables import accelerate_state
+from polyglot.layers.cuda import avoid_cudnn_attention
 from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
@@ -238,7 +239,13 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
 
 
 def warn_about_untrained(schedule: Schedule, config: Config) -> None:
-    """Warn about tasks that no phase trains before the last step."""
+    """Warn about tasks that no phase trains before the last step, and late back-translation."""
+    settings = config.schedule.back_translation
+    if settings and settings.from_step >= config.training.steps:
+        logger.warning(
+            f"schedule.back_translation: nothing will be back-translated, because from_step "
+            f"{settings.from_step} is not before training.steps, {config.training.steps}"
+        )
     untrained = schedule.untrained_tasks(steps=config.training.steps)
     if untrained:
         names = [task.name for task in untrained]
@@ -323,6 +330,7 @@ def set_cuda_arithmetic(training: TrainingConfig) -> None:
     allow_tf32 = training.tf32 or training.precision != "no"
     torch.backends.cuda.matmul.allow_tf32 = allow_tf32
     torch.backends.cudnn.allow_tf32 = allow_tf32
+    avoid_cudnn_attention()
     torch.use_deterministic_algorithms(training.deterministic, warn_only=True)
     # With deterministic algorithms, PyTorch also fills new tensors with NaN, to find code that
     # reads them too early. This takes time, and only tests need it.

@@ -41,7 +41,7 @@ from polyglot.training.memory_estimate import (
 from polyglot.training.placement import Placement, build_placement, check_processes
 from polyglot.training.preflight import check_and_open_corpora, directions
 from polyglot.training.setting_warnings import warn_about_settings
-from polyglot.training.task_table import task_table
+from polyglot.training.task_table import back_translation_table, task_table
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
 from polyglot.training.warm_start import freeze, open_warm_start
 
@@ -100,6 +100,9 @@ class TrainingPlan:
     def tables(self) -> Iterator[FoldedTable]:
         """Tables for the terminal."""
         yield task_table(self.datasets)
+        schedule = self.placement.schedule
+        if schedule.back_translation:
+            yield back_translation_table(schedule.back_translation, schedule.tasks)
         yield self._vocabulary_table()
         yield self._component_table()
         if self.option_parameters:

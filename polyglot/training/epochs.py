@@ -106,9 +106,7 @@ def _pairs_per_step(step: int, placement: Placement, batch_sizes: Mapping[str, f
     schedule = placement.schedule
     total = 0.0
     for rank in range(placement.process_count):
-        active = schedule.active(step, placement.tasks_of(rank))
-        shares = [schedule.share(task) for task in active]
-        drawn = [schedule.share(task) * batch_sizes[task.name] for task in active]
-        if active:
-            total += sum(drawn) / sum(shares)
+        shares = schedule.text_shares(step, placement.tasks_of(rank))
+        for task, share in shares.items():
+            total += share * batch_sizes[task.name]
     return total * schedule.config.tasks_per_update

@@ -10,6 +10,7 @@ import torch
 
 from polyglot.data.arrays import Indices
 from polyglot.tasks.batch import Batch
+from polyglot.tasks.pairs import Task
 from polyglot.training.placement import ScheduledBatch
 from polyglot.training.train_state import Streams
 
@@ -18,7 +19,9 @@ from polyglot.training.train_state import Streams
 class LocalBatch:
     """A batch that this rank trains, and the places of its sentences in the text."""
 
+    task: Task
     batch: Batch
+    """sentences of the task; for back-translation, those of the task that has the text"""
     sentences: Indices
     """places in the text, from `stream.take`; `stream.names` writes them for messages"""
 
@@ -46,15 +49,15 @@ class BatchSource:
         batches = {}
         self._positions = {}
         for batch_index, (rank, task) in enumerate(scheduled_batches):
-            stream = self.streams.get(task.name)
+            stream = self.streams.get(task.text_name)
             if stream is None:
                 continue
             is_local = rank == self.rank
-            self._positions.setdefault(task.name, stream.position)
+            self._positions.setdefault(task.text_name, stream.position)
             sentences = stream.take(is_local=is_local)
             if is_local:
                 batch = stream.batch(sentences).to(self.device)
-                batches[batch_index] = LocalBatch(batch, sentences)
+                batches[batch_index] = LocalBatch(task, batch, sentences)
         return batches
 
     def rewind(self) -> None:

@@ -13,6 +13,7 @@ from polyglot.core.errors import TrainingError
 from polyglot.data.arrays import Indices
 from polyglot.distributed.processes import Processes
 from polyglot.tasks.transfers import to_host
+from polyglot.training.back_translation import Generation
 from polyglot.training.gradient_scaling import Parameters
 from polyglot.training.train_state import Streams
 
@@ -34,6 +35,10 @@ class PendingLosses:
     """places of the sentences in the text, as in `LocalBatch`"""
     terms: Mapping[str, Tensor]
     """scalar tensors by name, per target token"""
+    text: str
+    """name of the task whose stream has the sentences"""
+    generation: Generation = Generation()
+    """cost of a generated source"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class BatchLosses:
     task: str
     losses: Mapping[str, float]
     tokens: int
+    generation: Generation = Generation()
+    """cost of a generated source"""
 
 
 class LossMonitor:
@@ -150,7 +157,7 @@ class LossMonitor:
 
         sentences: list[str] = []
         for batch in batches:
-            stream = self.streams[batch.task]
+            stream = self.streams[batch.text]
             sentences += stream.names(batch.sentences)
         listed = sentences[:LISTED_SENTENCES]
         if len(sentences) > LISTED_SENTENCES:
@@ -181,7 +188,7 @@ def _to_numbers(
     losses = []
     for batch in pending:
         by_name = {name: next(values) for name in batch.terms}
-        losses.append(BatchLosses(batch.task, by_name, batch.tokens))
+        losses.append(BatchLosses(batch.task, by_name, batch.tokens, batch.generation))
     return losses, [(step, next(values)) for step, _ in norms]
 
 

@@ -224,9 +224,20 @@ def _load(schedule: Schedule, tasks: Sequence[Task]) -> float:
 
 
 def check_processes(config: Config, process_count: int) -> None:
-    """Raises ConfigError, before any text is read, for more processes than groups of tasks."""
-    if is_partitioned(config, process_count):
-        task_groups(config.tasks, process_count)
+    """Check a placement before any text is read.
+
+    Raises ConfigError for more processes than groups of tasks, and for back-translation, which
+    needs the components of all languages in every process.
+    """
+    if not is_partitioned(config, process_count):
+        return
+    if config.schedule.back_translation is not None:
+        raise ConfigError(
+            "schedule.back_translation: needs encoders and decoders of all its languages in every "
+            "process, and parallel.placement 'partitioned' divides them; use 'replicated', or a "
+            "single process"
+        )
+    task_groups(config.tasks, process_count)
 
 
 def build_placement(schedule: Schedule, config: Config, process_count: int) -> Placement:

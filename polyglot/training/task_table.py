@@ -1,12 +1,15 @@
-"""Table of the tasks of a dry run; with many tasks, their sums by target language."""
+"""Tables of the tasks of a dry run; with many tasks, their sums by target language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from polyglot.core.errors import abbreviate
 from polyglot.core.tables import FoldedTable
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streamed_dataset import StreamedDataset
+from polyglot.tasks.back_translation import BackTranslationDraws, BackTranslationTask
+from polyglot.tasks.pairs import Task
 
 Dataset = TaskDataset | StreamedDataset
 
@@ -32,6 +35,34 @@ def task_table(datasets: Mapping[str, Dataset]) -> FoldedTable:
     )
     for name, dataset in datasets.items():
         table.add_row(name, *_task_cells(dataset))
+    return table
+
+
+def back_translation_table(draws: BackTranslationDraws, tasks: Sequence[Task]) -> FoldedTable:
+    """Pairs that are back-translated, or their number into each language.
+
+    tasks: those with text.
+    """
+    settings = draws.settings
+    share = f"{settings.weight:.1%} of the draws from step {settings.from_step}"
+    table = FoldedTable(
+        "back-translation",
+        "target sentences from",
+        "translated through",
+        "share of draws",
+        title=f"Back-translation, {share}",
+        text_columns={"target sentences from", "translated through"},
+    )
+    choices = draws.tasks(tasks)
+    rows: dict[str, list[list[BackTranslationTask]]] = {}
+    for pair_tasks in choices:
+        pair = pair_tasks[0].pair
+        name = f"into {pair.target}" if len(choices) > MAX_TASKS else str(pair)
+        rows.setdefault(name, []).append(pair_tasks)
+    for name, group in rows.items():
+        texts = [task.text.name for task in group[0]]
+        group_share = settings.weight * len(group) / len(choices)
+        table.add_row(name, abbreviate(texts), settings.through or "", f"{group_share:.2%}")
     return table
 
 

@@ -19,9 +19,12 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
+from polyglot.tasks.back_translation import BackTranslationTask
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.noise import add_copy_noise
 from polyglot.tasks.sharing import component_names
 from polyglot.tasks.transfers import to_host
+from polyglot.training.back_translation import Generation, build_back_translator
 from polyglot.training.gradient_exchange import build_exchange
 from polyglot.training.gradient_scaling import Parameters, average_gradients, clear_gradients
 from polyglot.training.local_batches import BatchSource, LocalBatch
@@ -73,6 +76,7 @@ class Trainer:
         self.criterion = criterion
         self.validate = validate
         self.parameters = self.model.component_parameters()
+        self.back_translator = build_back_translator(run.config, self.model)
         self.exchange = build_exchange(run.config, processes, placement, self.parameters)
         self.loss_monitor = LossMonitor(
             streams=streams,
@@ -224,8 +228,7 @@ class Trainer:
         """
         counts: dict[int, int] = {}
         for batch_index, local in batches.items():
-            self._seed(step, batch_index)
-            batch = add_copy_noise(local.batch, self.run.config.schedule.copy_noise)
+            batch, generation = self._prepare_batch(step, batch_index, local)
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(batch), batch)
             if not counts:
@@ -235,12 +238,32 @@ class Trainer:
             with self.exchange.during_backward(batch_index):
                 self.accelerator.backward(losses.total * share)
             # Logged steps count from 1.
-            self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses))
+            self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses, generation))
         return counts or self.exchange.counts()
 
-    def _seed(self, step: int, batch_index: int) -> None:
+    def _prepare_batch(
+        self,
+        step: int,
+        batch_index: int,
+        local: LocalBatch,
+    ) -> tuple[Batch, Generation]:
+        """Batch with its generated source or its noise, and the cost of the generation.
+
+        Seeds the random generator.
+        """
+        batch = local.batch
+        generation = Generation()
+        if isinstance(local.task, BackTranslationTask):
+            self._seed(step, batch_index, "back-translation")
+            # A context of its own: autocast would otherwise keep weights without gradient.
+            with self.accelerator.autocast():
+                batch, generation = self.back_translator.with_generated_source(batch, local.task)
+        self._seed(step, batch_index)
+        return add_copy_noise(batch, self.run.config.schedule.copy_noise), generation
+
+    def _seed(self, step: int, batch_index: int, *purpose: str) -> None:
         """Seed the random generator for a batch, independently of its rank."""
-        key = f"{self.run.config.seed}/{step}/{batch_index}"
+        key = "/".join(map(str, (self.run.config.seed, step, batch_index, *purpose)))
         torch.manual_seed(zlib.crc32(key.encode()))
 
     def _average_gradients(
@@ -319,6 +342,7 @@ class Trainer:
     def _read_losses(self) -> None:
         for batch in self.loss_monitor.read():
             self.log.window.add(batch.task, batch.losses, batch.tokens)
+            self.log.window.add_generation(batch.generation)
             self.progress.add_tokens(batch.task, batch.tokens)
 
     def _write_log_line(self, norm: Tensor) -> None:
@@ -383,8 +407,19 @@ class Trainer:
         self.received_signal = signal_number
 
 
-def _pending_losses(step: int, local: LocalBatch, losses: Losses) -> PendingLosses:
+def _pending_losses(
+    step: int,
+    local: LocalBatch,
+    losses: Losses,
+    generation: Generation,
+) -> PendingLosses:
     """Losses of a batch without their computation graph."""
-    terms = {name: term.detach() for name, term in losses.terms.items()}
-    batch = local.batch
-    return PendingLosses(step, batch.task.name, batch.target_tokens, local.sentences, terms)
+    return PendingLosses(
+        step,
+        local.task.name,
+        local.batch.target_tokens,
+        local.sentences,
+        terms={name: term.detach() for name, term in losses.terms.items()},
+        text=local.task.text_name,
+        generation=generation,
+    )

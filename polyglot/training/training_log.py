@@ -19,6 +19,7 @@ from polyglot.core.atomic_files import append, replace_file
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.core.stored_json import parse_json
+from polyglot.training.back_translation import Generation
 
 logger = logging.getLogger("polyglot")
 
@@ -29,9 +30,11 @@ LISTED_TASKS = 8
 class LogWindow:
     """Sums of losses and tokens since the last line of the log, by task."""
 
-    def __init__(self, seconds: float) -> None:
-        """seconds: training time until the window begins."""
+    def __init__(self, seconds: float, *, processes: int = 1) -> None:
+        """seconds: training time until the window begins. processes: number that train."""
         self.started = seconds
+        self.processes = processes
+        self.generation = Generation()
         self.steps = 0
         self.tokens: defaultdict[str, int] = defaultdict(int)
         self.losses: dict[str, defaultdict[str, float]] = {}
@@ -42,6 +45,10 @@ class LogWindow:
         sums = self.losses.setdefault(task, defaultdict(float))
         for name, value in losses.items():
             sums[name] += value * tokens
+
+    def add_generation(self, generation: Generation) -> None:
+        """Add the cost of the generated source of one batch."""
+        self.generation += generation
 
     def summary(self, seconds: float) -> dict[str, Any]:
         """Mean losses, tokens and speed of the window. seconds: training time until now."""
@@ -55,12 +62,18 @@ class LogWindow:
             for name, loss_sum in self.losses[task].items():
                 tasks[task][name] = loss_sum / tokens
 
-        return {
+        summary = {
             "loss": translation_sum / max(total_tokens, 1),
             "tokens_per_second": total_tokens / elapsed,
             "steps_per_second": self.steps / elapsed,
             "tasks": tasks,
         }
+        if self.generation.tokens:
+            summary["back_translation"] = {
+                "time_share": self.generation.seconds / (elapsed * self.processes),
+                "tokens_per_second": self.generation.tokens / self.generation.seconds,
+            }
+        return summary
 
 
 class RemainingTime:
@@ -128,7 +141,7 @@ class TrainingLog(AbstractContextManager):
         self.path = path
         self.accelerator = accelerator
         self.is_main = accelerator.is_main_process
-        self.window = LogWindow(seconds)
+        self.window = LogWindow(seconds, processes=accelerator.num_processes)
         self.remaining = RemainingTime(steps=steps, start=start, seconds=seconds)
         self.bar = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
@@ -172,7 +185,7 @@ class TrainingLog(AbstractContextManager):
             steps_per_second=summary["steps_per_second"],
         )
         summary["remaining_seconds"] = round(remaining, 1)
-        self.window = LogWindow(seconds)
+        self.window = LogWindow(seconds, processes=self.window.processes)
 
         losses = []
         for name, task in summary["tasks"].items():
@@ -183,8 +196,9 @@ class TrainingLog(AbstractContextManager):
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
 
         shown = task_losses if len(losses) <= LISTED_TASKS else mean_loss
-        self.bar.update(self.bar_row, state=f"{speed} · {shown}")
-        parts = [f"step {step}", mean_loss, speed]
+        cost = _back_translation_cost(summary)
+        self.bar.update(self.bar_row, state=" · ".join([speed, *cost, shown]))
+        parts = [f"step {step}", mean_loss, speed, *cost]
         if remaining:
             parts.append(f"{format_duration(remaining)} left")
         parts.append(task_losses)
@@ -245,6 +259,16 @@ class TrainingLog(AbstractContextManager):
             ) from None
 
         self.accelerator.log(_flatten(values, prefix=f"{kind}/"), step=step)
+
+
+def _back_translation_cost(summary: Mapping[str, Any]) -> list[str]:
+    """Share of the time and speed of back-translation, in words; empty without any."""
+    generation = summary.get("back_translation")
+    if generation is None:
+        return []
+    share = f"{generation['time_share']:.0%}"
+    speed = f"{generation['tokens_per_second']:,.0f} tokens/s"
+    return [f"back-translation {share} of the time, {speed}"]
 
 
 def _replace_not_finite(value: Any) -> Any:

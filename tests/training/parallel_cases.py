@@ -71,6 +71,18 @@ CASES = {
         },
         "model": {**DROPOUT, "embedding": {"dropout": 0.3, "tie_sides": True}},
     },
+    "back-translation": {
+        "schedule": {
+            "back_translation": {
+                "weight": 0.6,
+                "from_step": 2,
+                "search": "sample",
+                "max_length_ratio": 0.5,
+                "max_length_extra": 1,
+            },
+        },
+        "model": DROPOUT,
+    },
     "frozen": {
         "freeze": ["encoder.de", "bridge"],
         "optimizer": {
@@ -121,6 +133,7 @@ CASES_BY_NUMBER = {
         "same",
         "plain updates",
         "copies and dropout",
+        "back-translation",
         "frozen",
         "sharing",
         "several tasks",

@@ -144,8 +144,8 @@ def train_case(folder: Path, name: str, processes: Processes) -> None:
         before = trainer.exchange.transferred_bytes
         plan = trainer.placement.batches_at(trainer.progress.step)
         norm = update()
-        tasks = sorted({batch.task.name for batch in plan})
-        transferred.append([trainer.exchange.transferred_bytes - before, tasks])
+        pairs = sorted({str(batch.task.pair) for batch in plan})
+        transferred.append([trainer.exchange.transferred_bytes - before, pairs])
         return norm
 
     wrap_update(trainer, record)
