@@ -24,7 +24,7 @@ LEVELS = [
     {"inference"},
     {"evaluation", "report", "interop"},
     {"training", "analysis", "publishing"},
-    {"experiments"},
+    {"experiments", "serving"},
     {"cli"},
 ]
 """Packages from the lowest level to the highest. A package imports only from lower levels."""

@@ -14,6 +14,7 @@ from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.score_tables import format_percent
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import EOS
 
 
 def heads_page(
@@ -33,7 +34,7 @@ def heads_page(
     panels = []
     values = []
     for language, text in examples:
-        panel = _head_weights(translator, language, text)
+        panel = head_weights(translator, language, text)
         panels.append(panel)
         values.append(
             {
@@ -56,20 +57,17 @@ def _first_sentences(run: Run, translator: Translator) -> list[tuple[str, str]]:
     return examples
 
 
-def _head_weights(
-    translator: Translator,
-    language: str,
-    text: str,
-) -> Panel:
-    """Attention weights of one sentence, (K, S)."""
+def head_weights(translator: Translator, language: str, text: str) -> Panel:
+    """Return the attention weights (K, S) of one sentence: rows are heads, columns are pieces.
+
+    Raises ConfigError for a language without an encoder and a bridge without heads, DataError for
+    an empty sentence.
+    """
     language = translator.resolve(language, translator.targets[0]).source
     (sentence,) = split_into_pieces(translator, [text], language)
     if not sentence.ids:
         raise DataError(f"heads: the sentence of {language} is empty")
-    tokens = torch.tensor([sentence.ids], device=translator.device)
-    mask = torch.ones_like(tokens, dtype=torch.bool)
-    with torch.inference_mode():
-        weights = translator.model.encode(language, tokens, mask).weights
+    weights = _memory_weights(translator, language, sentence.ids)
     if weights is None:
         raise ConfigError("heads: the bridge of this run has no heads that attend to positions")
 
@@ -77,6 +75,23 @@ def _head_weights(
     heads = [str(number) for number in range(1, len(matrix) + 1)]
     pieces = list(map(display, sentence.pieces))
     return Panel(f"{language}: {text}", matrix, heads, pieces)
+
+
+def has_heads(translator: Translator) -> bool:
+    """True if the bridge has heads that attend to positions of a sentence."""
+    return _memory_weights(translator, translator.sources[0], [EOS]) is not None
+
+
+@torch.inference_mode()
+def _memory_weights(
+    translator: Translator,
+    language: str,
+    ids: Sequence[int],
+) -> torch.Tensor | None:
+    """Attention weights (1, K, S) of a sentence in vocabulary entries; None without heads."""
+    tokens = torch.tensor([ids], device=translator.device)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    return translator.model.encode(language, tokens, mask).weights
 
 
 def _table(panels: Sequence[Panel]) -> Table:

@@ -11,6 +11,7 @@ from polyglot.cli import embeddings  # noqa: F401
 from polyglot.cli import analysis  # noqa: F401
 from polyglot.cli import export  # noqa: F401
 from polyglot.cli import publishing  # noqa: F401
+from polyglot.cli import serving  # noqa: F401
 from polyglot.cli import preparation  # noqa: F401
 from polyglot.cli import symbols  # noqa: F401
 from polyglot.cli import check  # noqa: F401

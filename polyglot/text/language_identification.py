@@ -26,6 +26,12 @@ def _identifier(*, normalize: bool = False) -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=normalize)
 
 
+def load_identifier() -> None:
+    """Load the files of the identifier, which takes a second."""
+    _identifier()
+    _identifier(normalize=True)
+
+
 def identifier_codes(languages: Sequence[str]) -> dict[str, str]:
     """Code of the identifier for each language that it knows: `zh` for `zh_Hans`."""
     identifier = _identifier()
@@ -59,6 +65,22 @@ def identify_languages(lines: Sequence[str], languages: Sequence[str]) -> list[s
             code, _ = identifier.classify(line)
         identified.append(code)
     return identified
+
+
+def language_probabilities(line: str, languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Probability of each language that the identifier knows, the most probable first.
+
+    Variants of one language, such as zh_Hans and zh_Hant, have the probability of the language.
+    """
+    codes = identifier_codes(languages)
+    identifier = _identifier(normalize=True)
+    identifier.set_languages(list(dict.fromkeys(codes.values())) or None)
+    probabilities = dict(identifier.rank(line))
+    identifier.set_languages(None)  # as other callers expect
+
+    ranked = [(language, float(probabilities[code])) for language, code in codes.items()]
+    ranked.sort(key=lambda item: item[1], reverse=True)
+    return ranked
 
 
 def other_language_probabilities(lines: Sequence[str], code: str) -> list[float]:

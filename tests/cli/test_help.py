@@ -40,6 +40,7 @@ COMMANDS = (
     "match",
     "convert",
     "push",
+    "serve",
     "split",
     "symbolize",
     "desymbolize",

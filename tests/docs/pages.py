@@ -14,6 +14,8 @@ README = "README.md"
 TUTORIAL = "docs/use/tutorial.md"
 HUB = "docs/use/hub.md"
 """Page whose commands need a server; tests/publishing/test_hub_page.py runs them."""
+SERVE = "docs/use/serve.md"
+"""Page whose requests need a server; tests/serving/test_serve_page.py sends them."""
 RECIPES = [f"docs/develop/{name}.md" for name in ("encoder", "option", "loss", "corpus", "metric")]
 """Pages that add a component."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

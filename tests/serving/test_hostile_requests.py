@@ -1,0 +1,117 @@
+"""Any request gets JSON: an answer, or an error of the client with a sentence. Never a traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polyglot.serving.specification import REQUESTS
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(
+        ["de", "fr", "auto", "text", "html", "\ud800", "\x00", "<![", "a. b.\n\nc", "犬"]
+    )
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+USUAL = {
+    "q": st.text(max_size=30) | st.sampled_from(["ein Hund", "<b>ein</b> Hund", ["ein", "Hund"]]),
+    "source": st.sampled_from(["de", "en", "auto", "ger", "xx"]),
+    "target": st.sampled_from(["fr", "de", "FR", ""]),
+    "format": st.sampled_from(["text", "html"]),
+    "alternatives": st.integers(-1, 4),
+    "count": st.integers(-1, 4),
+    "pivot": st.sampled_from(["en", None, "de"]),
+    "translation": st.text(max_size=30),
+    "pooling": st.sampled_from(["flat", "mean"]),
+    "normalize": st.booleans(),
+}
+MESSAGES = st.fixed_dictionaries(
+    {}, optional={name: usual | VALUES for name, usual in USUAL.items()}
+) | st.dictionaries(st.text(max_size=8), VALUES, max_size=3)
+REQUEST_SETTINGS = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def check(response) -> None:
+    """The property: 200 or an error of the client, always JSON."""
+    assert response.status_code == 200 or 400 <= response.status_code < 500, response.text
+    answer = response.json()
+    if response.status_code != 200:
+        assert list(answer) == ["error"]
+        assert answer["error"]
+        assert "Traceback" not in answer["error"]
+
+
+@pytest.mark.parametrize("path", REQUESTS)
+@REQUEST_SETTINGS
+@given(message=MESSAGES | VALUES)
+def test_any_json(path, message, client):
+    """In ASCII, so that half characters can be sent. Python also writes and reads NaN."""
+    content = json.dumps(message).encode("ascii")
+    check(client.post(path, content=content, headers={"content-type": "application/json"}))
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "text/plain; charset=utf-16",
+        "é;=;",
+    ],
+)
+@REQUEST_SETTINGS
+@given(
+    content=st.binary(max_size=60)
+    | st.lists(
+        st.sampled_from(
+            [
+                b"--x",
+                b"\r\n",
+                b'Content-Disposition: form-data; name="q"',
+                b"--",
+                b"q=a",
+                b"&",
+                b"%ff",
+                b"source=de",
+                b"target=fr",
+                b"\x00",
+                b'{"q":',
+                b'"a"}',
+            ]
+        )
+    ).map(b"".join)
+)
+def test_any_content(content_type, content, client):
+    headers = {"content-type": content_type.encode("latin-1")}
+    check(client.post("/translate", content=content, headers=headers))
+
+
+@REQUEST_SETTINGS
+@given(
+    path=st.text(alphabet="abc/.%?#\\é0", max_size=20),
+    method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]),
+)
+def test_any_address(path, method, client):
+    response = client.request(method, f"http://testserver/{path}")
+    if response.status_code != 200 or not response.headers["content-type"].startswith("text/"):
+        check(response)
