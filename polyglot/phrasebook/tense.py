@@ -9,7 +9,10 @@ from polyglot.phrasebook.verb_groups import PAST_TIMES
 
 
 def hides_tense(clause: Clause) -> bool:
-    """True if present and past look alike in English (I read) or Finnish (etsin, opin, hän ui)."""
+    """True if present and past look alike in English (I read) or Finnish (etsin, opin, hän ui).
+
+    Finnish verbs after a number are singular: `kaksi poikaa etsi`, but `Anna ja David etsivät`.
+    """
     if clause.modal is not None or clause.negated:
         return False
     subject = clause.subject
@@ -19,7 +22,10 @@ def hides_tense(clause: Clause) -> bool:
         return is_speaker or is_plural
     if clause.verb == "swim":
         return True
-    return is_speaker and clause.verb in ("look_for", "learn")
+    if clause.verb in ("look_for", "learn"):
+        is_plural_in_finnish = is_plural and subject.count is None
+        return is_speaker or is_plural_in_finnish
+    return False
 
 
 def show_past(clause: Clause) -> Clause:
