@@ -157,3 +157,31 @@ def test_a_stream_goes_through_whole_epochs():
         batches = [stream.take() for _ in range(4)]
         assert sorted(int(index) for batch in batches for index in batch) == list(range(100))
         assert stream.position == {"epoch": epoch, "index": 4}
+
+
+@pytest.mark.parametrize("pool", [1, 2, 7])
+@pytest.mark.parametrize(
+    ("tokens", "sentences"),
+    [(60, 6), (69, 6), (10, 1), (9, 1)],
+    ids=["fits", "rest", "one", "none"],
+)
+def test_a_pool_by_tokens_has_as_many_batches_as_one_by_sentences(pool, tokens, sentences):
+    """All pairs have a width of 10, so that both limits allow the same batches."""
+    source = numpy.random.default_rng(1).integers(1, 11, 200).astype(numpy.int32)
+    target = numpy.full(200, 9, dtype=numpy.int32)
+
+    def batches(**limit):
+        config = BatchingConfig(pool=pool, **limit)
+        indices = epoch_batches(source, target, config, seed=1, task_name="de-en", epoch=0)
+        return [batch.tolist() for batch in indices]
+
+    by_tokens = batches(size=tokens, by="tokens")
+    assert by_tokens == batches(size=sentences, by="sentences")
+    assert by_tokens != batches_of_one_pool(source, target, sentences)
+
+
+def batches_of_one_pool(source, target, sentences):
+    """Batches if the whole epoch is one pool."""
+    config = BatchingConfig(pool=len(source), size=sentences)
+    indices = epoch_batches(source, target, config, seed=1, task_name="de-en", epoch=0)
+    return [batch.tolist() for batch in indices]

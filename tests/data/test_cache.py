@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from types import SimpleNamespace
 
 import datasets
 import pyarrow
@@ -177,3 +178,22 @@ def test_a_process_reads_a_file_once_to_compare_its_checksum(monkeypatch):
     table(0)
     table(0)
     assert len(compared) == 1
+
+
+@pytest.mark.parametrize(("seconds", "is_kept"), [(3599, True), (3600, False), (3601, False)])
+def test_a_table_is_recent_for_less_than_an_hour(seconds, is_kept, folder, monkeypatch):
+    table(0)
+    now = 2_000_000_000.0
+    os.utime(folder / "table0.arrow", times=(now - seconds, now - seconds))
+    monkeypatch.setattr(cache, "time", SimpleNamespace(time=lambda: now))
+    cache._prune(folder, 0)
+    assert names(folder) == ["table0"] * is_kept
+
+
+@pytest.mark.parametrize(("missing_bytes", "is_kept"), [(0, True), (1, False)])
+def test_tables_that_just_fit_are_kept(missing_bytes, is_kept, folder):
+    table(0)
+    path = folder / "table0.arrow"
+    os.utime(path, times=(0, 0))
+    cache._prune(folder, path.stat().st_size - missing_bytes)
+    assert path.exists() == is_kept

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +26,9 @@ REPORTED = "reported"
 
 class FakeStore(dict):
     """Store in memory, without a process that holds it."""
+
+    def set(self, key, value):
+        self[key] = value
 
     def add(self, key, number):
         self[key] = self.get(key, 0) + number
@@ -46,9 +50,13 @@ class SilentStore(FakeStore):
 
 class StoppedMonitor:
     is_silent = False
+    failure = None
 
     def stop(self):
         pass
+
+    def connection_error(self):
+        return self.failure
 
 
 @pytest.fixture
@@ -137,6 +145,121 @@ def test_an_interruption_is_reported_by_rank_0(order, signals, status, two_ranks
 def test_a_rank_that_reads_the_interruption_of_rank_0_reports_nothing(two_ranks):
     assert outcome(two_ranks[0], KeyboardInterrupt()) == REPORTED
     assert outcome(two_ranks[1], LostProcessError("process 0 was interrupted")) == 2
+
+
+# Barriers and the end of a run
+
+
+class FakeClock:
+    """Clock without waiting: `sleep` moves it, and then calls a function."""
+
+    def __init__(self, after_sleep=lambda: None):
+        self.now = 0.0
+        self.after_sleep = after_sleep
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        assert self.now < 60, "waits without end"
+        self.after_sleep()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["rank 0 first", "rank 1 first"])
+def test_a_barrier_waits_for_every_rank(order, two_ranks, monkeypatch):
+    first, second = (two_ranks[rank] for rank in order)
+    events = []
+
+    def second_arrives():
+        monkeypatch.setattr(processes_module, "time", FakeClock())
+        second.barrier("end")
+        events.append("second passed")
+
+    monkeypatch.setattr(processes_module, "time", FakeClock(second_arrives))
+    first.barrier("end")
+    events.append("first passed")
+    assert events == ["second passed", "first passed"]
+
+
+def test_a_barrier_ends_if_another_rank_fails(two_ranks, monkeypatch):
+    monitor = two_ranks[0].monitor
+
+    def fail():
+        monitor.failure = "process 1 has failed"
+
+    monkeypatch.setattr(processes_module, "time", FakeClock(fail))
+    with pytest.raises(LostProcessError, match="process 1 has failed"):
+        two_ranks[0].barrier("end")
+
+
+@pytest.mark.parametrize("leaves_after", [0.0, 0.3, 5.9, None])
+def test_rank_0_leaves_after_the_others_or_after_a_while(leaves_after, two_ranks, monkeypatch):
+    """It holds the store, which the others read until they leave."""
+    monkeypatch.setattr(processes_module, "STORE_LINGER", 6.0)
+    store = two_ranks[0].store
+
+    def leave_at_last():
+        if leaves_after is not None and clock.now >= leaves_after:
+            store["left"] = 2
+
+    clock = FakeClock(leave_at_last)
+    monkeypatch.setattr(processes_module, "time", clock)
+    if leaves_after == 0:
+        two_ranks[1]._leave()
+        assert clock.now == 0, "only rank 0 waits"
+    two_ranks[0]._leave()
+    latest = 6.0 if leaves_after is None else leaves_after
+    assert latest <= clock.now < latest + 0.15
+    assert leaves_after == 0 or clock.now > 0
+
+
+@pytest.fixture
+def connected_ranks(two_ranks, monkeypatch):
+    """Rank 0 with a launcher; returns the list of its events."""
+    events = []
+    state = SimpleNamespace(
+        process_index=0,
+        num_processes=2,
+        destroy_process_group=lambda: events.append("connection closed"),
+    )
+    monkeypatch.setattr(processes_module, "launcher_world_size", lambda: 2)
+    monkeypatch.setattr(processes_module, "connect", lambda: state)
+
+    class RankZero(Processes):
+        def __new__(cls, rank, world_size):
+            assert (rank, world_size) == (0, 2)
+            return two_ranks[0]
+
+    def record(name):
+        method = getattr(two_ranks[0], name)
+
+        def recorded(*arguments):
+            events.append(" ".join([name.strip("_"), *map(str, arguments)]))
+            return method(*arguments)
+
+        monkeypatch.setattr(two_ranks[0], name, recorded)
+
+    record("barrier")
+    record("_leave")
+    monkeypatch.setattr(two_ranks[0].monitor, "stop", lambda: events.append("monitor stopped"))
+    two_ranks[0].store["end/1"] = ""
+    return RankZero, events
+
+
+def test_ranks_wait_for_each_other_and_then_close_the_connection(connected_ranks):
+    rank_zero, events = connected_ranks
+    with rank_zero.connected():
+        events.append("run")
+    assert events == ["run", "barrier end", "monitor stopped", "leave", "connection closed"]
+
+
+def test_a_failure_ends_without_waiting_for_the_end_of_the_others(connected_ranks):
+    """The connection stays open: another rank may hang in a collective call."""
+    rank_zero, events = connected_ranks
+    with pytest.raises(ConfigError), rank_zero.connected():
+        raise ConfigError("no such key")
+    assert events == ["monitor stopped", "leave"]
 
 
 # Lost processes

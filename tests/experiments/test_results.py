@@ -494,3 +494,53 @@ def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None
     whole_texts = [text for text in shown if text == MARKDOWN_TEXT]
     assert len(whole_texts) == 5, "title, means, directions, differing settings, commands"
     assert not {"html_inline", "html_block", "em_open", "link_open"} & token_types(page)
+
+
+def test_the_figure_of_systems_has_hatched_bars_of_pivot_translation(with_goals: Results) -> None:
+    """Of the zero-shot pairs; a bar is absent where a system has no score."""
+    for tried in with_goals.systems:
+        for seed, scored in enumerate(tried.matrices):
+            protocol = scored.protocol.model_copy(update={"pivot": "en"})
+            tried.matrices[seed] = dataclasses.replace(scored, protocol=protocol)
+    groups, series = figure_bars(with_goals)
+    assert groups == ["de-fr", "fr-de"]
+    bars = {}
+    for bar in series:
+        means = [score and score.mean for score in bar.scores]
+        bars[bar.name] = (bar.colour, bar.hatched, means)
+    assert bars == {
+        "mine": (0, False, [10.0, 12.0]),
+        "mine, through en": (0, True, [13.5, None]),
+    }
+    assert figure_png(with_goals).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        (("supervised", "supervised"), ["de-fr", "fr-de"]),
+        (("zero-shot", "supervised"), ["de-fr"]),
+        (("supervised", "zero-shot"), ["fr-de"]),
+    ],
+)
+def test_the_figure_shows_zero_shot_pairs_or_all(kinds, shown) -> None:
+    systems = []
+    for number, name in enumerate(("first", "second")):
+        scores = {"de-fr": (kinds[0], 4.0 + number), "fr-de": (kinds[1], 6.0 + number)}
+        systems.append(system(name, {**scores, "de-de": ("copy", 90.0)}))
+    groups, series = figure_bars(results_of(systems))
+    assert groups == shown
+    assert [(bar.name, bar.colour, bar.hatched) for bar in series] == [
+        ("first", 0, False),
+        ("second", 1, False),
+    ]
+
+
+def test_a_system_without_some_directions_has_bars_of_the_others() -> None:
+    """A system without any of the directions has none."""
+    scores = {"de-fr": ("zero-shot", 4.0), "fr-de": ("zero-shot", 6.0)}
+    partial = system("partial", {"fr-de": scores["fr-de"]})
+    untrained = system("untrained", {"en-de": ("supervised", 9.0)})
+    _, series = figure_bars(results_of([system("all", scores), partial, untrained]))
+    means = {bar.name: [score and score.mean for score in bar.scores] for bar in series}
+    assert means == {"all": [4.0, 6.0], "partial": [None, 6.0]}

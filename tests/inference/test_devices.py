@@ -77,3 +77,25 @@ def test_without_fast_products_a_precision_is_refused(monkeypatch):
 def test_an_unknown_precision_is_an_error():
     with pytest.raises(ConfigError, match=r"precision: .*'int16'.*Known: .*int8"):
         select_precision("int16", torch.device("cpu"))
+
+
+@pytest.mark.parametrize("has_bfloat16", [False, True])
+@pytest.mark.parametrize("has_int8", [False, True])
+def test_a_processor_offers_the_precisions_that_it_computes_fast(
+    has_bfloat16, has_int8, monkeypatch
+):
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", has_bfloat16)
+    monkeypatch.setattr(onednn, "HAS_INT8", has_int8)
+    expected = ["float32"] + ["bf16"] * has_bfloat16 + ["int8"] * has_int8
+    assert available_precisions(torch.device("cpu")) == expected
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize("has_bfloat16", [False, True])
+def test_a_gpu_has_its_own_precisions(kind, has_bfloat16, monkeypatch):
+    """They do not depend on the processor: 8-bit products are for processors only."""
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", not has_bfloat16)
+    monkeypatch.setattr(onednn, "HAS_INT8", True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bfloat16)
+    expected = ["float32"] + ["bf16"] * (has_bfloat16 and kind == "cuda")
+    assert available_precisions(torch.device(kind)) == expected

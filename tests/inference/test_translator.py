@@ -464,6 +464,8 @@ def test_a_missing_vocabulary_is_an_error(run, tmp_path):
         ({"length_penalty": -1.0}, "length_penalty: found -1.0"),
         ({"length_penalty": 1e308}, "length_penalty: found 1.0e+308; expected at most 10"),
         ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
+        ({"select_by": "shortlist"}, "search.select_by: no effect without vocabulary selection"),
+        ({"select_for": "batch"}, "search.select_for: no effect without vocabulary selection"),
     ],
 )
 def test_invalid_search_settings_are_an_error(settings, message, translator):

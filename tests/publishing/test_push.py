@@ -258,3 +258,13 @@ def test_a_failure_leaves_nothing(hub, local_run, monkeypatch, polyglot):
 def test_no_run(hub):
     with pytest.raises(ConfigError, match="runs/none: no run directory"):
         push("runs/none", "user/mine")
+
+
+def test_a_second_push_to_a_branch_replaces_its_files(hub, local_run):
+    """The repository exists already, then also the branch."""
+    hub.add("user/mine", {"README.md": b"before"})
+    for step in ("2", "4"):
+        push(local_run, "user/mine", revision="trial", checkpoint=step)
+        steps = {name.split("/")[1] for name in uploaded(hub, branch="trial") if "step-" in name}
+        assert steps == {f"step-0000000{step}"}
+    assert uploaded(hub) == {"README.md": b"before"}

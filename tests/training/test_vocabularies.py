@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from polyglot.config.loading import check_config
-from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.data.corpora import Corpora
 from polyglot.runs.run import Run
+from polyglot.runs.vocabulary_files import read_checksums, write_checksums
 from polyglot.training import vocabularies
-from polyglot.training.vocabularies import build_vocabularies
+from polyglot.training.vocabularies import build_vocabularies, save_vocabularies
 from tests.builders.runs import tiny_settings, write_corpus
 
 
@@ -132,3 +134,75 @@ def test_a_soft_limit_changes_nothing_that_a_hard_one_accepts(build, caplog):
 def test_too_few_pieces_are_an_error_with_a_soft_limit_too(build):
     with pytest.raises(ConfigError, match="10 pieces for en are too few"):
         build({"type": "unigram", "size": 10, "limit": "soft"})
+
+
+# Files
+
+
+class FakeVocabulary:
+    """Vocabulary that only writes its file."""
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.content)
+
+
+class UnwritableVocabulary(FakeVocabulary):
+    def save(self, path: Path) -> None:
+        raise CheckpointError(f"{path}: no space")
+
+
+def vocabulary_run(folder: Path) -> SimpleNamespace:
+    """Run with symbols and one older vocabulary, without checksums."""
+    (folder / "vocabulary").mkdir()
+    (folder / "vocabulary" / "en.model").write_text("older")
+    dictionary = SimpleNamespace(to_json=lambda: "symbols")
+    return SimpleNamespace(
+        vocabulary_folder=folder / "vocabulary",
+        vocabulary_file=lambda language: folder / "vocabulary" / f"{language}.model",
+        symbols=SimpleNamespace(dictionary=dictionary),
+        symbols_file=folder / "symbols.json",
+    )
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("new", [(), ("de", "fr")], ids=["none", "two"])
+@pytest.mark.parametrize("has_checksums", [False, True])
+def test_the_first_process_lists_new_vocabularies(rank, new, has_checksums, tmp_path):
+    """The list is also written if only the list is missing, and never by another process."""
+    run = vocabulary_run(tmp_path)
+    if has_checksums:
+        write_checksums(run.vocabulary_folder)
+    before = read_checksums(run.vocabulary_folder)
+    vocabularies = {language: FakeVocabulary(language) for language in new}
+    save_vocabularies(run, vocabularies, SimpleNamespace(is_main=rank == 0))
+
+    for language in new:
+        assert run.vocabulary_file(language).read_text() == language
+    is_listed = rank == 0 and (bool(new) or not has_checksums)
+    assert run.symbols_file.exists() == is_listed
+    listed = read_checksums(run.vocabulary_folder)
+    if is_listed:
+        assert listed.keys() == {"en.model", *(f"{language}.model" for language in new)}
+    else:
+        assert listed == before
+
+
+def test_an_interrupted_write_leaves_no_wrong_checksums(tmp_path):
+    run = vocabulary_run(tmp_path)
+    write_checksums(run.vocabulary_folder)
+    vocabularies = {"en": FakeVocabulary("newer"), "fr": UnwritableVocabulary("")}
+    with pytest.raises(CheckpointError, match="no space"):
+        save_vocabularies(run, vocabularies, SimpleNamespace(is_main=True))
+    assert run.vocabulary_file("en").read_text() == "newer"
+    assert read_checksums(run.vocabulary_folder) == {}
+
+
+def test_a_run_without_symbols_gets_no_file_of_symbols(tmp_path):
+    run = vocabulary_run(tmp_path)
+    run.symbols = None
+    save_vocabularies(run, {"de": FakeVocabulary("de")}, SimpleNamespace(is_main=True))
+    assert not run.symbols_file.exists()
+    assert read_checksums(run.vocabulary_folder).keys() == {"de.model", "en.model"}
