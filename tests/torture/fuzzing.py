@@ -10,14 +10,9 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 
 from tests.builders.schema_keys import schema_keys
-from tests.torture.inputs import (
-    FILES,
-    Case,
-    command_lines,
-    config_cases,
-    override_cases,
-    text_cases,
-)
+from tests.torture.config_inputs import config_cases, override_cases
+from tests.torture.inputs import FILES, command_lines, text_cases
+from tests.torture.odd_values import Case
 from tests.torture.test_fuzz import run_case
 from tests.torture.trial import CORRECT, Finding, Outcome, Table, Trial
 from tests.torture.workplace import Workplace

@@ -18,16 +18,10 @@ from hypothesis import strategies as st
 from polyglot.core.file_locks import LOCK_FILES
 from tests.builders.command_line import CONFIG, write_text
 from tests.builders.schema_keys import schema_keys
+from tests.torture.config_inputs import config_cases, override_cases
 from tests.torture.in_process import Call, call_program
-from tests.torture.inputs import (
-    FILES,
-    Case,
-    command_lines,
-    config_cases,
-    override_cases,
-    run_cases,
-    text_cases,
-)
+from tests.torture.inputs import FILES, command_lines, run_cases, text_cases
+from tests.torture.odd_values import Case
 
 KEYS = sorted({key.name for key in schema_keys()})
 SEED = int(os.environ.get("POLYGLOT_FUZZ_SEED", "1"))
