@@ -33,6 +33,7 @@ from tests.docs.pages import (
     PAGES,
     README,
     RECIPES,
+    SERVE,
     TUTORIAL,
     Command,
     blocks,
@@ -57,9 +58,11 @@ COMMANDS = [
 ]
 YAML = [block for block in blocks("yaml") if block.page not in RECIPES]
 PYTHON = [
-    block for block in blocks("python") if block.page not in (TUTORIAL, ARCHITECTURE, HUB, *RECIPES)
+    block
+    for block in blocks("python")
+    if block.page not in (TUTORIAL, ARCHITECTURE, HUB, SERVE, *RECIPES)
 ]
-"""The tutorial, the hub and the recipes of the developer guide have tests of their own."""
+"""The tutorial, the hub, the server and the recipes of the developer guide have tests of their own."""
 
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
