@@ -176,42 +176,32 @@ def prepare_tasks(
     short time.
     """
     config = run.config
-    dataset_arguments = (corpora, run.vocabularies, run.normalisers)
-    if not is_partitioned(config, processes.world_size):
-        datasets = build_datasets(config, *dataset_arguments, config.tasks)
-        sizes = dataset_sizes(datasets)
-        placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
-        _log_datasets(datasets, placement, processes)
-        if not has_steps(config, resuming=resuming):
-            config = with_steps_of_epochs(
-                config,
-                placement,
-                sizes=sizes,
-                batch_sizes=mean_batch_sizes(datasets, config),
-            )
-        return datasets, placement, config
+    partitioned = is_partitioned(config, processes.world_size)
+    reads_all = processes.is_main or not partitioned
 
-    tasks_to_read = config.tasks if processes.is_main else ()
-    all_datasets = build_datasets(config, *dataset_arguments, tasks_to_read)
-    sizes = processes.broadcast(f"sizes/{run.path}", dataset_sizes(all_datasets))
+    def read_datasets(tasks: Sequence[Task]) -> Datasets:
+        return build_datasets(config, corpora, run.vocabularies, run.normalisers, tasks)
+
+    all_datasets = read_datasets(config.tasks) if reads_all else {}
+    sizes = dataset_sizes(all_datasets)
+    if partitioned:
+        sizes = processes.broadcast(f"sizes/{run.path}", sizes)
     placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
     _log_datasets(all_datasets, placement, processes)
-    _log_sampling_ratios(placement)
+    if partitioned:
+        _log_sampling_ratios(placement)
+
     if not has_steps(config, resuming=resuming):
         batch_sizes = mean_batch_sizes(all_datasets, config)
-        batch_sizes = processes.broadcast(f"batches/{run.path}", batch_sizes)
-        config = with_steps_of_epochs(
-            config,
-            placement,
-            sizes=sizes,
-            batch_sizes=batch_sizes,
-        )
+        if partitioned:
+            batch_sizes = processes.broadcast(f"batches/{run.path}", batch_sizes)
+        config = with_steps_of_epochs(config, placement, sizes=sizes, batch_sizes=batch_sizes)
 
     tasks = placement.tasks_of(processes.rank)
-    if processes.is_main:
+    if reads_all:
         datasets = {task.name: all_datasets[task.name] for task in tasks}
     else:
-        datasets = build_datasets(config, *dataset_arguments, tasks)
+        datasets = read_datasets(tasks)
     return datasets, placement, config
 
 

@@ -10,7 +10,10 @@ from polyglot.tasks.transfers import to_host
 
 
 class LossScaler(torch.amp.GradScaler):
-    """PyTorch's scaler, whose only transfer from the device is a call of `to_host`.
+    """PyTorch's scaler, which reads from the device with `to_host`.
+
+    A transfer waits for the device. All transfers of the program are calls of `to_host`, so that
+    tests can count them.
 
     Fused optimizers decide on the device whether to skip an update, without a transfer. For the
     other optimizers (`muon`, `adadelta`, and `sgd` with momentum) each update asks the device

@@ -108,23 +108,26 @@ class PartitionedModel:
         They include annealed quantities, such as the temperature of one-hot roles.
         """
         local = self.model.component_tensors()
-        is_receiver = self.processes.rank == receiver
-        model = self._empty_model(pair) if is_receiver else None
-        components = model.component_tensors() if model else local
+        collected = local
+        model = None
+        if self.processes.rank == receiver:
+            model = self._empty_model(pair)
+            collected = model.component_tensors()
 
         for name in sorted(self._existing_components(pair)):
             ranks = self._ranks_of(name)
             if receiver not in ranks:
-                # The receiver writes data to these tensors, the sender reads data from them.
-                tensors = [tensor.detach() for tensor in components.get(name, {}).values()]
+                # The receiver writes data to the tensors of its new model, the sender reads data
+                # from its local tensors.
+                tensors = [tensor.detach() for tensor in collected.get(name, {}).values()]
                 self.processes.copy(
                     tensors,
                     sender=ranks[0],
                     receiver=receiver,
                     awaited=f"{name} for the validation of {pair}",
                 )
-            elif is_receiver:
-                for key, tensor in components[name].items():
+            elif model is not None:
+                for key, tensor in collected[name].items():
                     tensor.detach().copy_(local[name][key])
         return model
 

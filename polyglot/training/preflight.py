@@ -80,17 +80,19 @@ def preflight_problems(config: Config) -> list[Problem]:
     except ConfigError:  # the schedule is not valid, which another check reports
         languages = set(config.languages)
 
-    missing = {}
+    language_of_message = {}
     for language in languages:
         for message in train.missing_languages({language}):
-            missing[message] = language
+            language_of_message[message] = language
     text_problems = _text_problems(train, _held_out_corpora(config), languages)
     for problem in as_problems(text_problems):
-        # A problem is shown only if its `related` keys have no other problem.
-        problem = replace(problem, related=(DATA_FOLDER,))
-        if problem.message in missing:
+        # A problem is shown only if none of its `related` keys has a problem: text may be missing
+        # only because the folder is wrong.
+        language = language_of_message.get(problem.message)
+        if language is None:
+            problem = replace(problem, related=(DATA_FOLDER,))
+        else:
             # The language may be in a training corpus that has a problem of its own.
-            language = missing[problem.message]
             problem = replace(
                 problem,
                 related=(DATA_FOLDER, TRAINING_TEXT),

@@ -108,7 +108,7 @@ class SamplingLayout:
         # update.
         mixed = (self.tasks, self.placement) == ("mixed", "replicated")
         if self.processes == 1 or mixed:
-            return "", 1, self.batches_per_update
+            return "like a single process", 1, self.batches_per_update
         return f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update
 
     @property
@@ -127,6 +127,8 @@ class SamplingLayout:
             words.append(_processes_in_words(self.processes))
         if self.tasks_per_update != other.tasks_per_update:
             words.append(f"schedule.tasks_per_update {self.tasks_per_update}")
+        # A single process has no use for the settings of `parallel`. If the numbers of processes
+        # differ, they explain enough.
         if self.processes > 1 and self.processes == other.processes:
             if self.tasks != other.tasks:
                 words.append(f"parallel.tasks {self.tasks}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from polyglot.core.errors import abbreviate
 from polyglot.core.tables import FoldedTable
@@ -15,6 +16,14 @@ Dataset = TaskDataset | StreamedDataset
 
 MAX_TASKS = 200
 """With more tasks than this, a row of the table is a target language."""
+
+
+class _Counts(NamedTuple):
+    """Sentences and tokens; those of streamed text are estimated from its first sentences."""
+
+    sentences: float
+    source_tokens: float
+    target_tokens: float
 
 
 def task_table(datasets: Mapping[str, Dataset]) -> FoldedTable:
@@ -102,56 +111,56 @@ def _sum_cells(datasets: Sequence[Dataset]) -> list[str]:
     For streamed text, left out sentences are counted only among the first sentences read.
     """
     left_out = 0
-    totals = [0.0, 0.0, 0.0]
-    are_known = True
+    sentences = 0.0
+    source_tokens = 0.0
+    target_tokens = 0.0
     is_estimated = False
+    is_complete = True
     for dataset in datasets:
         left_out += sum(dataset.dropped.values())
-        sentences = len(dataset.source_lengths)
-        factor = 1.0
-        if isinstance(dataset, StreamedDataset):
-            is_estimated = True
-            if dataset.estimated_size is None:
-                are_known = False
-                continue
-            sentences = dataset.estimated_size
-            factor = dataset.estimated_size / dataset.sample.rows_read
-        totals[0] += sentences
-        totals[1] += factor * int(dataset.source_lengths.sum())
-        totals[2] += factor * int(dataset.target_lengths.sum())
+        is_estimated = is_estimated or isinstance(dataset, StreamedDataset)
+        counts = _dataset_counts(dataset)
+        if counts is None:
+            is_complete = False
+        else:
+            sentences += counts.sentences
+            source_tokens += counts.source_tokens
+            target_tokens += counts.target_tokens
 
-    prefix = "about " if is_estimated else ""
-    numbers = ["not known"] * len(totals)
-    if are_known:
-        numbers = [f"{prefix}{round(total):,}" for total in totals]
-    total_sentences, sources, targets = numbers
-    return [f"{len(datasets):,}", total_sentences, f"{left_out:,}", sources, targets]
+    total = _Counts(sentences, source_tokens, target_tokens) if is_complete else None
+    cells = _count_cells(total, is_estimated=is_estimated)
+    return [f"{len(datasets):,}", cells[0], f"{left_out:,}", cells[1], cells[2]]
 
 
 def _task_cells(dataset: Dataset) -> list[str]:
-    """Sentences, left out, source and target tokens of a task.
-
-    The numbers of streamed text are estimated from its first sentences.
-    """
-    source_tokens = int(dataset.source_lengths.sum())
-    target_tokens = int(dataset.target_lengths.sum())
+    """Sentences, left out, source and target tokens of a task."""
     dropped = []
     for reason, lines in dataset.dropped.items():
         if lines:
             dropped.append(f"{lines} {reason}")
     left_out = ", ".join(dropped) or "none"
-    if not isinstance(dataset, StreamedDataset):
-        numbers = [len(dataset.source_lengths), source_tokens, target_tokens]
-        sentences, sources, targets = (f"{number:,}" for number in numbers)
-        return [sentences, left_out, sources, targets]
+    is_estimated = isinstance(dataset, StreamedDataset)
+    if is_estimated:
+        left_out += f" of the first {dataset.sample.rows_read:,}"
+    cells = _count_cells(_dataset_counts(dataset), is_estimated=is_estimated)
+    return [cells[0], left_out, cells[1], cells[2]]
 
-    left_out += f" of the first {dataset.sample.rows_read:,}"
+
+def _dataset_counts(dataset: Dataset) -> _Counts | None:
+    """Sentences and tokens of a dataset; None for streamed text whose size is unknown."""
+    source_tokens = int(dataset.source_lengths.sum())
+    target_tokens = int(dataset.target_lengths.sum())
+    if not isinstance(dataset, StreamedDataset):
+        return _Counts(len(dataset.source_lengths), source_tokens, target_tokens)
     if dataset.estimated_size is None:
-        return ["not known", left_out, "not known", "not known"]
+        return None
     factor = dataset.estimated_size / dataset.sample.rows_read
-    return [
-        f"about {dataset.estimated_size:,}",
-        left_out,
-        f"about {round(factor * source_tokens):,}",
-        f"about {round(factor * target_tokens):,}",
-    ]
+    return _Counts(dataset.estimated_size, factor * source_tokens, factor * target_tokens)
+
+
+def _count_cells(counts: _Counts | None, *, is_estimated: bool) -> list[str]:
+    """Sentences, source tokens and target tokens in words."""
+    if counts is None:
+        return ["not known"] * 3
+    prefix = "about " if is_estimated else ""
+    return [f"{prefix}{round(count):,}" for count in counts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean
 
@@ -56,9 +56,10 @@ class ValidationResult:
 
 @dataclass(frozen=True)
 class ValidationPass:
-    """Function that validates the model of a run, and the text that decides the best checkpoint."""
+    """Validation of one model: call it for one pass over the validation text."""
 
     validate: Callable[[], ValidationResult]
+    """computes the losses and the BLEU of one pass"""
     texts: Mapping[str, str]
     """fingerprint of the text of each pair whose result decides"""
 
@@ -67,7 +68,7 @@ class ValidationPass:
 
 
 class Validator:
-    """Prepares the validation of a run; called with a model, returns a function for one pass."""
+    """Reads the validation text of a run: call it with a model for a `ValidationPass`."""
 
     def __init__(self, run: Run, processes: Processes = Processes()) -> None:
         """processes: divide the work; every rank gets the whole result."""
@@ -91,12 +92,31 @@ class Validator:
             if self._has_text(text, task.pair):
                 tasks.append(task)
         datasets = self._datasets(text, tasks, model)
+        task_pairs = [task.pair for task in tasks]
 
         bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
         if config.validation.best_by == "bleu":
             text.check(bleu_pairs)
         bleu_pairs = [pair for pair in bleu_pairs if self._has_text(text, pair)]
         lines = {pair: text.lines(pair) for pair in bleu_pairs}
+
+        deciding_pairs = bleu_pairs if config.validation.best_by == "bleu" else task_pairs
+        fingerprints = {str(pair): _fingerprint(text.lines(pair)) for pair in deciding_pairs}
+        validate = self._pass_function(model, task_pairs, datasets, lines)
+        return ValidationPass(validate, fingerprints)
+
+    def _pass_function(
+        self,
+        model: TranslationModel,
+        task_pairs: Sequence[LanguagePair],
+        datasets: Mapping[str, TaskDataset],
+        lines: Mapping[LanguagePair, tuple[list[str], list[str]]],
+    ) -> Callable[[], ValidationResult]:
+        """Function that computes one pass.
+
+        datasets: of the tasks of this rank, by task name. lines: sources and references of the
+        pairs whose BLEU is measured.
+        """
         partitioned = PartitionedModel(model, self.run, self.processes)
 
         def loss(pair_model: TranslationModel, pair: LanguagePair) -> float:
@@ -107,18 +127,14 @@ class Validator:
             return self._bleu(pair_model, pair, sources, references)
 
         def validate() -> ValidationResult:
-            losses = partitioned.map_pairs([task.pair for task in tasks], loss)
-            scores = partitioned.map_pairs(bleu_pairs, bleu)
+            losses = partitioned.map_pairs(task_pairs, loss)
+            scores = partitioned.map_pairs(list(lines), bleu)
             return ValidationResult(
                 losses={str(pair): value for pair, value in losses.items()},
                 bleu={str(pair): value for pair, value in scores.items()},
             )
 
-        deciding_pairs = [task.pair for task in tasks]
-        if config.validation.best_by == "bleu":
-            deciding_pairs = bleu_pairs
-        texts = {str(pair): _fingerprint(text.lines(pair)) for pair in deciding_pairs}
-        return ValidationPass(validate, texts)
+        return validate
 
     def _sampled_tasks(self) -> list[Task]:
         """At most `validation.tasks` tasks, drawn from the seed; the same in every pass."""

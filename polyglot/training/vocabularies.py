@@ -34,11 +34,11 @@ again."""
 
 
 def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
-    """Check that no vocabulary is missing that must be there already.
+    """Check that the run directory has all vocabularies, if it must have them at this point.
 
-    The first process has finished building its trainer, and so has written all vocabularies, before
-    the others begin. Raises CheckpointError if a checkpoint was trained with a missing vocabulary,
-    or if this is not the first process and does not see its files.
+    A resumed run must have them, because its checkpoint was trained with them. So must every
+    process except the first one: the first process writes all vocabularies before the others begin.
+    Raises CheckpointError if a vocabulary is missing in one of these cases.
     """
     if not _missing_vocabularies(run):
         return
@@ -130,17 +130,17 @@ def build_vocabularies(
     texts whose vocabulary size may not fit come first, since this takes little time: impossible
     sizes are reported before any other vocabulary is learnt. Long texts come last.
     """
-    groups: dict[str, str] = {}
+    language_of_group: dict[str, str] = {}  # any language of the group
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
-        groups.setdefault(group, language)
+        language_of_group.setdefault(group, language)
 
-    texts = _sort_texts(config, corpora, normalisers, groups)
+    texts = _sort_texts(config, corpora, normalisers, language_of_group)
     learnt: dict[str, Vocabulary] = {}
     for texts_of_groups in (texts.doubtful, texts.short, texts.long):
         errors: list[PolyglotError] = []
         for group, text in texts_of_groups.items():
-            language = groups[group]
+            language = language_of_group[group]
             sentences: Iterable[str] | None = text
             if sentences is None:
                 sentences = _group_text(config, corpora, normalisers, language)
@@ -170,27 +170,27 @@ def _sort_texts(
     config: Config,
     corpora: Corpora,
     normalisers: Mapping[str, Normaliser],
-    groups: Mapping[str, str],
+    language_of_group: Mapping[str, str],
 ) -> _Texts:
     """Sort the texts into doubtful, short and long ones.
 
-    Short texts stay in memory, up to KEPT_SENTENCES sentences together. groups: one language of
-    each group, by the name of the group.
+    Short texts stay in memory, up to KEPT_SENTENCES sentences together.
     """
     texts = _Texts()
     kept_sentences = 0
-    for group, language in groups.items():
+    for group, language in language_of_group.items():
         text = _group_text(config, corpora, normalisers, language)
         start = list(islice(text, SHORT_TEXT + 1))
         if len(start) > SHORT_TEXT:
             texts.long[group] = None
             continue
 
-        kind = texts.short
-        if _has_doubtful_size(config, start, normalisers[language]):
-            kind = texts.doubtful
         kept_sentences += len(start)
-        kind[group] = start if kept_sentences <= KEPT_SENTENCES else None
+        kept_text = start if kept_sentences <= KEPT_SENTENCES else None
+        if _has_doubtful_size(config, start, normalisers[language]):
+            texts.doubtful[group] = kept_text
+        else:
+            texts.short[group] = kept_text
     return texts
 
 

@@ -115,27 +115,34 @@ class WarmStart:
         Raises ConfigError if two runs have different vocabularies for a language, or if another run
         preprocesses text differently from this run.
         """
-        origins: dict[str, tuple[InitialComponent, Vocabulary]] = {}
+        vocabularies: dict[str, Vocabulary] = {}
+        origins: dict[str, InitialComponent] = {}
+        for component, language, vocabulary in self._component_vocabularies():
+            if language not in vocabularies:
+                vocabularies[language] = vocabulary
+                origins[language] = component
+            elif vocabularies[language].sha256 != vocabulary.sha256:
+                origin = origins[language]
+                raise ConfigError(
+                    f"{component.key}: {origin.name} and {component.name} start from runs "
+                    f"with different vocabularies for {language}: {origin.run.path} and "
+                    f"{component.run.path}"
+                )
+        return vocabularies
+
+    def _component_vocabularies(self) -> Iterator[tuple[InitialComponent, str, Vocabulary]]:
+        """Yield each component with a vocabulary, and each language that gets this vocabulary.
+
+        These are the languages that use the component, and those that share a vocabulary with them.
+        """
+        sharing = self.config.sharing
         for component in self.components:
             if not component.has_vocabulary():
                 continue
             for language in component.languages(self.config):
                 vocabulary = self._original_vocabulary(component, language)
-                for member in self.config.sharing.members(
-                    "vocabulary",
-                    language,
-                    self.config.languages,
-                ):
-                    if member not in origins:
-                        origins[member] = (component, vocabulary)
-                    origin, expected = origins[member]
-                    if expected.sha256 != vocabulary.sha256:
-                        raise ConfigError(
-                            f"{component.key}: {origin.name} and {component.name} start from runs "
-                            f"with different vocabularies for {member}: {origin.run.path} and "
-                            f"{component.run.path}"
-                        )
-        return {language: vocabulary for language, (_, vocabulary) in origins.items()}
+                for member in sharing.members("vocabulary", language, self.config.languages):
+                    yield component, member, vocabulary
 
     def _original_vocabulary(self, component: InitialComponent, language: str) -> Vocabulary:
         """Vocabulary that a component was trained with.
