@@ -234,15 +234,15 @@ def _rows(settings: Settings, prefix: str) -> Iterator[tuple[str, str]]:
         if key == "type" and _is_type_name(settings, field):
             continue
         path = f"{prefix}{key}"
-        # Settings inside a component have no section, so their keys follow here.
-        is_nested = settings in TITLE_OF and _is_settings(field.annotation)
         default = _default(field, path)
-        if is_nested:
+        if settings in TITLE_OF and _is_settings(field.annotation):
             default = "see below"
         meaning = " ".join((field.description or "").split())
         yield path, f"{_type(field, path)} | {default} | {meaning}"
-        if is_nested:
-            yield from _rows(field.annotation, f"{path}.")
+        # Settings inside a component have no section, so their keys follow here.
+        nested = _optional_settings(field.annotation) or field.annotation
+        if settings in TITLE_OF and _is_settings(nested):
+            yield from _rows(nested, f"{path}.")
         item_settings = _item_settings(field.annotation)
         if item_settings:
             yield from _rows(item_settings, f"{path}.N.")

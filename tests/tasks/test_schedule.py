@@ -316,6 +316,7 @@ PROMISED = {
     "leave_out_de_fr": ALL - {"de-fr", "fr-de"},
     "many_to_many": ALL,
     "many_to_many_with_copies": ALL | COPIES,
+    "with_back_translation": ENGLISH | COPIES,
     "with_copies": ENGLISH | COPIES,
 }
 
@@ -338,6 +339,21 @@ def test_copies_first_begins_with_copies(tmp_path):
     )
     assert set(names(schedule.active(0))) == set(names(schedule.active(999))) == COPIES
     assert set(names(schedule.active(1000))) == ENGLISH | COPIES
+
+
+def test_shipped_back_translation_begins_at_a_step_of_the_user(tmp_path):
+    override = "schedule.back_translation.from_step=70"
+    config = scheduled(tmp_path, "with_back_translation", override)
+    schedule = SCHEDULES.build(
+        config.schedule, tasks=config.tasks, languages=config.languages, sizes={}, seed=1
+    )
+    drawn = {}
+    for step in range(300):
+        for task in schedule.tasks_at(step):
+            drawn.setdefault(task.name, step)
+    first_steps = [step for name, step in drawn.items() if name.endswith(" back-translation")]
+    assert len(first_steps) == len(ALL - ENGLISH)
+    assert 70 <= min(first_steps) < 90
 
 
 def test_a_shipped_schedule_can_be_narrowed(tmp_path):

@@ -8,7 +8,7 @@ import re
 import pytest
 import torch
 
-from polyglot.config.loading import check_config
+from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError, TrainingError
 from polyglot.decoding.base import Hypothesis
 from polyglot.runs import checkpoint as checkpoints
@@ -23,7 +23,14 @@ from polyglot.training.back_translation import BackTranslator, evaluation_mode
 from polyglot.training.dry_run import plan_training
 from polyglot.training.placement import check_processes
 from tests.builders.models import random_batch, tiny_config, tiny_model
-from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train, write_corpus
+from tests.builders.runs import (
+    make_trainer,
+    tiny_run,
+    tiny_settings,
+    train,
+    write_config,
+    write_corpus,
+)
 
 ALWAYS = {"pairs": ["de-fr"], "weight": 0.999, "max_length_ratio": 1.0, "max_length_extra": 2}
 DROPOUT = {part: {"dropout": 0.3} for part in ("embedding", "encoder", "decoder")}
@@ -316,6 +323,15 @@ def test_the_log_shows_the_tasks_and_their_cost(tmp_path, caplog):
     assert second["back_translation"]["tokens_per_second"] > 0
     [line] = [message for message in caplog.messages if message.startswith("step 2 · loss")]
     assert re.search(r"back-translation \d+% of the time, [\d,]+ tokens/s · de-fr back-", line)
+
+
+def test_the_shipped_schedule_trains_pairs_without_text(tmp_path):
+    overrides = ["schedule=with_back_translation", "schedule.back_translation.from_step=2"]
+    run = Run.create(load_config(write_config(tmp_path), overrides))
+    trainer = train(run)
+    trained = [name for name in trainer.progress.tokens if "back" in name]
+    assert trained
+    assert set(trained) <= {"de-fr back-translation", "fr-de back-translation"}
 
 
 def test_an_error_names_the_sentences_of_the_text(tmp_path):
