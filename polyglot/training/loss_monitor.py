@@ -15,6 +15,7 @@ from polyglot.distributed.processes import Processes
 from polyglot.tasks.transfers import to_host
 from polyglot.training.back_translation import Generation
 from polyglot.training.gradient_scaling import Parameters
+from polyglot.training.local_batches import LocalBatch
 from polyglot.training.train_state import Streams
 
 LARGEST_PARAMETER = 1e18
@@ -39,6 +40,25 @@ class PendingLosses:
     """name of the task whose stream has the sentences"""
     generation: Generation = Generation()
     """cost of a generated source"""
+
+    @classmethod
+    def from_batch(
+        cls,
+        step: int,
+        local: LocalBatch,
+        terms: Mapping[str, Tensor],
+        generation: Generation,
+    ) -> PendingLosses:
+        """Losses of a batch, without their computation graph."""
+        return cls(
+            step,
+            local.task.name,
+            local.batch.target_tokens,
+            local.sentences,
+            terms={name: term.detach() for name, term in terms.items()},
+            text=local.task.text_name,
+            generation=generation,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 from polyglot.core.errors import DataError
 from polyglot.core.signals import call_on_signal
 from polyglot.distributed.processes import LostProcessError, Processes
-from polyglot.model.losses import Criterion, Losses
+from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
 from polyglot.runs.checkpoint import Checkpoint
@@ -30,12 +30,7 @@ from polyglot.training.gradient_scaling import Parameters, average_gradients, cl
 from polyglot.training.local_batches import BatchSource, LocalBatch
 from polyglot.training.loss_monitor import LossMonitor, PendingLosses
 from polyglot.training.placement import Placement, ScheduledBatch
-from polyglot.training.train_state import (
-    Progress,
-    Streams,
-    TrainState,
-    last_checkpoint_message,
-)
+from polyglot.training.train_state import Progress, Streams, TrainState, last_checkpoint_message
 from polyglot.training.training_log import TrainingLog
 from polyglot.training.validation import ValidationPass, ValidationResult
 
@@ -68,11 +63,7 @@ class Trainer:
         self.learning_rate_schedule = learning_rate_schedule
         self.placement = placement
         self.streams = streams
-        self.batch_source = BatchSource(
-            streams,
-            rank=processes.rank,
-            device=accelerator.device,
-        )
+        self.batch_source = BatchSource(streams, rank=processes.rank, device=accelerator.device)
         self.criterion = criterion
         self.validate = validate
         self.parameters = self.model.component_parameters()
@@ -238,7 +229,8 @@ class Trainer:
             with self.exchange.during_backward(batch_index):
                 self.accelerator.backward(losses.total * share)
             # Logged steps count from 1.
-            self.loss_monitor.add_losses(_pending_losses(step + 1, local, losses, generation))
+            pending = PendingLosses.from_batch(step + 1, local, losses.terms, generation)
+            self.loss_monitor.add_losses(pending)
         return counts or self.exchange.counts()
 
     def _prepare_batch(
@@ -249,13 +241,13 @@ class Trainer:
     ) -> tuple[Batch, Generation]:
         """Batch with its generated source or its noise, and the cost of the generation.
 
-        Seeds the random generator.
+        Seeds the random generator, for the generation and again for the training.
         """
         batch = local.batch
         generation = Generation()
         if isinstance(local.task, BackTranslationTask):
             self._seed(step, batch_index, "back-translation")
-            # A context of its own: autocast would otherwise keep weights without gradient.
+            # A separate context: autocast caches converted weights, here without gradients.
             with self.accelerator.autocast():
                 batch, generation = self.back_translator.with_generated_source(batch, local.task)
         self._seed(step, batch_index)
@@ -405,21 +397,3 @@ class Trainer:
 
     def _request_stop(self, signal_number: int) -> None:
         self.received_signal = signal_number
-
-
-def _pending_losses(
-    step: int,
-    local: LocalBatch,
-    losses: Losses,
-    generation: Generation,
-) -> PendingLosses:
-    """Losses of a batch without their computation graph."""
-    return PendingLosses(
-        step,
-        local.task.name,
-        local.batch.target_tokens,
-        local.sentences,
-        terms={name: term.detach() for name, term in losses.terms.items()},
-        text=local.task.text_name,
-        generation=generation,
-    )
