@@ -52,7 +52,8 @@ result files.
 
 - "not run yet": the command in the row runs the experiment.
   [docs/research/experiments.md](../../docs/research/experiments.md) gives the time: hours of a CPU
-  at `cpu`, one GPU at `full`. No GPU was available, so no experiment of size `full` has been run.
+  at `cpu`, one GPU at `full`. A GPU was available for a quarter of an hour ([gpu.md](gpu.md)), so
+  no experiment of size `full` has been run.
 - Diagrams of models are omitted. Metric signatures are below the commands.
 - † zero-shot, never trained. Several seeds: mean ± standard deviation.
 - \\* differs from the system it is compared with, p < 0.05 (sacreBLEU's paired bootstrap).

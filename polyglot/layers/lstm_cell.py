@@ -26,21 +26,7 @@ def lstm_cell_(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     gates: (N, 4·D) input, forget, new and output gates before their activations; overwritten by
     the activations. cell: (N, D). Returns h and c, each (N, D). Differentiable once.
     """
-    if gates.is_cuda:
-        return _fused_cell(gates, cell)
     return _LstmCell.apply(gates, cell)
-
-
-def _fused_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The same in one kernel of CUDA, and one in the backward pass, instead of about ten each.
-
-    The kernel adds two products; there is only one here. All its tensors have one type: float32,
-    so that the cell of a long sentence keeps small additions.
-    """
-    full_gates = gates.float()
-    nothing = torch.zeros_like(full_gates)
-    hidden, next_cell, _ = torch._thnn_fused_lstm_cell(full_gates, nothing, cell.float())
-    return hidden.to(gates.dtype), next_cell
 
 
 class _Tanh(torch.autograd.Function):

@@ -120,11 +120,31 @@ def test_gpu_on_a_cpu(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "run_command", run_small_command)
     monkeypatch.setattr(gpu, "MODELS", {"LSTM": model})
     monkeypatch.setattr(gpu, "VOCABULARY", 50)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
-        call("gpu", tmp_path, "--device", "cpu", "--quick")
-    page = (tmp_path / "gpu.md").read_text()
+        call("gpu", "work", "--device", "cpu", "--quick")
+    page = (tmp_path / "work" / "gpu.md").read_text()
     assert end.value.code == 0, page
     assert "## Speed and memory" in page
+
+
+def test_gpu_updates(tmp_path, monkeypatch, capsys):
+    import gpu_updates
+
+    monkeypatch.setattr(gpu_updates, "FIRST", 1)
+    monkeypatch.setattr(gpu_updates, "UPDATES", 1)
+    settings = ["training.steps=3", *SMALL_PHRASEBOOK, *SMALL_TRAINING]
+    with pytest.raises(SystemExit) as end:
+        call("gpu_updates", "phrasebook", f"run={tmp_path}/run", *settings)
+    assert not end.value.code
+    printed = capsys.readouterr().out
+    assert "an update: " in printed
+    assert "aten::mm" in printed
+
+
+def test_gpu_updates_without_a_gpu_cannot_count_waits(tmp_path):
+    with pytest.raises(SystemExit, match="no CUDA device"):
+        call("gpu_updates", "--waits", "phrasebook", f"run={tmp_path}/run")
 
 
 def test_many_languages(tmp_path, monkeypatch):
