@@ -47,14 +47,16 @@ class _Batch:
 def translate_mixed(
     translator: Translator,
     sentences: Sequence[DirectedSentence],
-) -> list[list[Translation]]:
-    """Return the n best translations of each sentence, in order; a blank sentence stays empty.
+) -> Iterator[tuple[int, list[Translation]]]:
+    """Yield the position and the n best translations of each sentence, as batches are finished.
 
-    They are those of `translator.hypotheses`. Raises DataError for invalid text, and the errors
-    of `search_hypotheses`.
+    They are those of `translator.hypotheses`; a blank sentence stays empty. Raises DataError for
+    invalid text, and the errors of `search_hypotheses`.
     """
     encoded = _encode_once(translator, sentences)
-    batches = list(_batches(translator, sentences, encoded))
+    for row, sentence in enumerate(sentences):
+        if (sentence.source, sentence.line) not in encoded:
+            yield row, [EMPTY_TRANSLATION]
 
     def search_batch(batch: _Batch) -> list[list[Hypothesis]]:
         return search_hypotheses(
@@ -64,7 +66,7 @@ def translate_mixed(
             engine=translator.engine,
         )
 
-    results = [[EMPTY_TRANSLATION]] * len(sentences)
+    batches = list(_batches(translator, sentences, encoded))
     hypotheses_of_batches = parallel_map(search_batch, batches, translator.device)
     for batch, hypotheses in zip(batches, hypotheses_of_batches):
         translations_of_batch = translator.to_translations(
@@ -72,9 +74,7 @@ def translate_mixed(
             batch.sources.sentences,
             batch.target,
         )
-        for row, translations in zip(batch.rows, translations_of_batch):
-            results[row] = translations
-    return results
+        yield from zip(batch.rows, translations_of_batch)
 
 
 def _encode_once(

@@ -27,7 +27,7 @@ class Limits:
     """of all requests that wait for the model"""
     seconds: float = 60
     """until a request ends with an error, also while its content arrives"""
-    batch_sentences: int = 256
+    batch_sentences: int = 128
     """that the model translates together"""
     collect_seconds: float = 0.005
     """that the model waits for further requests, if the first one does not fill a batch"""

@@ -73,7 +73,7 @@ class TranslationService:
         source = self.languages.sources[0]
         target = self.languages.targets[-1]
         [text] = self._reader.read(["a"], source=source)
-        translate_mixed(self.translator, self._directed([text], target, count=1))
+        list(translate_mixed(self.translator, self._directed([text], target, count=1)))
         load_identifier()
         self.worker.start()
 

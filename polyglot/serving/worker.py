@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Condition, Thread
@@ -18,9 +18,8 @@ from polyglot.inference.mixed_directions import DirectedSentence
 from polyglot.inference.types import Translation
 from polyglot.serving.limits import UNAVAILABLE, Limits, RequestError
 
-Translations = list[list[Translation]]
-"""n best translations of each sentence."""
-TranslateMixed = Callable[[Sequence[DirectedSentence]], Translations]
+TranslateMixed = Callable[[Sequence[DirectedSentence]], Iterable[tuple[int, list[Translation]]]]
+"""Function that returns the position and the n best translations of each sentence, in any order."""
 
 logger = logging.getLogger("polyglot")
 
@@ -61,36 +60,52 @@ class TranslationJob(Job):
     """Sentences to translate. Several batches may have parts of them."""
 
     sentences: Sequence[DirectedSentence] = field(kw_only=True)
-    translations: Translations = field(default_factory=list)
     taken: int = 0
     """sentences that are in a batch, or were in one"""
+    translations: dict[int, list[Translation]] = field(default_factory=dict)
+    """n best translations by the position of the sentence"""
 
-    def take(self, count: int) -> Sequence[DirectedSentence]:
+    def take(self, count: int) -> JobPart:
         """Return at most `count` sentences that no batch had."""
-        part = self.sentences[self.taken : self.taken + count]
-        self.taken += len(part)
-        return part
+        start = self.taken
+        sentences = self.sentences[start : start + count]
+        self.taken += len(sentences)
+        return JobPart(self, start, sentences)
 
-    def add(self, translations: Translations) -> None:
-        """Add the translations of the next sentences; the last ones complete the result."""
-        self.translations += translations
-        if len(self.translations) == len(self.sentences):
-            self.future.set_result(self.translations)
+    def add(self, position: int, translations: list[Translation]) -> None:
+        """Add the translations of a sentence; the last missing ones complete the result."""
+        self.translations[position] = translations
+        self.complete()
+
+    def complete(self) -> None:
+        """Set the result, a list in the order of the sentences, if nothing is missing."""
+        if len(self.translations) == self.size and not self.future.done():
+            result = [self.translations[number] for number in range(self.size)]
+            self.future.set_result(result)
+
+
+@dataclass(frozen=True)
+class JobPart:
+    """Consecutive sentences of a translation job in one batch."""
+
+    job: TranslationJob
+    start: int
+    sentences: Sequence[DirectedSentence]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Parts of translation jobs that are translated together, and calls before them."""
+    """Calls, and parts of translation jobs that are translated together after them."""
 
     calls: list[CallJob] = field(default_factory=list)
-    parts: list[tuple[TranslationJob, Sequence[DirectedSentence]]] = field(default_factory=list)
+    parts: list[JobPart] = field(default_factory=list)
 
 
 class ModelWorker:
     """Queue of jobs, and the thread that does them."""
 
     def __init__(self, translate: TranslateMixed, limits: Limits) -> None:
-        """translate: returns the n best translations of each sentence."""
+        """translate: for the sentences of a batch."""
         self._translate = translate
         self._limits = limits
         self._jobs: deque[Job] = deque()
@@ -169,8 +184,8 @@ class ModelWorker:
                 continue
             if isinstance(job, TranslationJob):
                 part = job.take(remaining)
-                batch.parts.append((job, part))
-                count = len(part)
+                batch.parts.append(part)
+                count = len(part.sentences)
                 if _untaken(job) > 0:
                     unfinished.append(job)
             else:
@@ -181,29 +196,30 @@ class ModelWorker:
         self._jobs.extend(unfinished)
         return batch
 
-    def _translate_parts(
-        self,
-        parts: Sequence[tuple[TranslationJob, Sequence[DirectedSentence]]],
-    ) -> None:
-        """Translate parts of jobs together. After an error, the jobs are tried one by one."""
+    def _translate_parts(self, parts: Sequence[JobPart]) -> None:
+        """Translate parts of jobs together. After an error, the parts are tried one by one."""
         sentences: list[DirectedSentence] = []
-        for _, part in parts:
-            sentences += part
+        places: list[tuple[TranslationJob, int]] = []
+        for part in parts:
+            for number, sentence in enumerate(part.sentences, part.start):
+                sentences.append(sentence)
+                places.append((part.job, number))
+            part.job.complete()  # a job without sentences
         try:
-            translations = self._translate(sentences)
+            for row, translations in self._translate(sentences):
+                job, number = places[row]
+                job.add(number, translations)
         except Exception as error:  # the request gets it, and the thread goes on
-            if len(parts) > 1:
-                for part in parts:
-                    self._translate_parts([part])
-            else:
-                _fail(parts[0][0], error)
-            return
+            self._translate_apart(parts, error)
 
-        start = 0
-        for job, part in parts:
-            end = start + len(part)
-            job.add(translations[start:end])
-            start = end
+    def _translate_apart(self, parts: Sequence[JobPart], error: Exception) -> None:
+        """Translate the parts of unfinished jobs one by one; a single part ends its job."""
+        if len(parts) == 1:
+            _fail(parts[0].job, error)
+            return
+        for part in parts:
+            if not part.job.future.done():
+                self._translate_parts([part])
 
 
 def _untaken(job: Job) -> int:
@@ -224,4 +240,5 @@ def _call(job: CallJob) -> None:
 
 def _fail(job: Job, error: Exception) -> None:
     """End a job with an error, of which its client is told."""
-    job.future.set_exception(error)
+    if not job.future.done():
+        job.future.set_exception(error)

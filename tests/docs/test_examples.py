@@ -62,7 +62,7 @@ PYTHON = [
     for block in blocks("python")
     if block.page not in (TUTORIAL, ARCHITECTURE, HUB, SERVE, *RECIPES)
 ]
-"""The tutorial, the hub, the server and the recipes of the developer guide have tests of their own."""
+"""The tutorial, the hub, the server and the recipes for developers have tests of their own."""
 
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

@@ -37,9 +37,10 @@ def mixed_sentences(translator: Translator) -> list[DirectedSentence]:
 
 def test_translations_are_those_of_each_direction(translator, cores):
     sentences = mixed_sentences(translator)
-    translations = translate_mixed(translator, sentences)
-    assert len(translations) == len(sentences)
-    for sentence, hypotheses in zip(sentences, translations):
+    translations = list(translate_mixed(translator, sentences))
+    assert sorted(row for row, _ in translations) == list(range(len(sentences)))
+    for row, hypotheses in translations:
+        sentence = sentences[row]
         [expected] = translator.hypotheses(
             [sentence.line],
             source=sentence.source,
@@ -75,13 +76,13 @@ def test_a_batch_has_several_source_languages_and_each_sentence_is_encoded_once(
     sentences = []
     for source, target in [("en", "fr"), ("de", "fr"), ("de", "en"), ("de", "de")]:
         sentences.append(DirectedSentence("Hund singt", source, target, config))
-    translate_mixed(translator, sentences)
+    list(translate_mixed(translator, sentences))
     assert sorted(sentence.language for sentence in encoded) == ["de", "en"]
     assert sorted(map(sorted, batches)) == [["de"], ["de"], ["de", "en"]]
 
 
 def test_no_sentences_and_invalid_text(translator):
-    assert translate_mixed(translator, []) == []
+    assert list(translate_mixed(translator, [])) == []
     broken = DirectedSentence("\ud800", "de", "fr", translator.search_config)
     with pytest.raises(DataError, match="surrogate"):
-        translate_mixed(translator, [broken])
+        list(translate_mixed(translator, [broken]))

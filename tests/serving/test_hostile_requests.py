@@ -1,4 +1,4 @@
-"""Any request gets JSON: an answer, or an error of the client with a sentence. Never a traceback."""
+"""Any request gets JSON: an answer, or an error of the client in a sentence; no traceback."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 
 import pytest
@@ -31,13 +31,17 @@ class FakeModel:
         if not held:
             self.may_continue.set()
 
-    def translate(self, sentences: Sequence[DirectedSentence]) -> list[list[Translation]]:
+    def translate(
+        self, sentences: Sequence[DirectedSentence]
+    ) -> Iterator[tuple[int, list[Translation]]]:
+        """Yields from the last sentence to the first."""
         self.batches.append([sentence.line for sentence in sentences])
         self.has_started.set()
         assert self.may_continue.wait(TIMEOUT)
-        if any(sentence.line == "bad" for sentence in sentences):
-            raise DataError("bad sentence")
-        return [[Translation(sentence.line.upper(), 0.0, 0.0)] for sentence in sentences]
+        for row, sentence in reversed(list(enumerate(sentences))):
+            if sentence.line == "bad":
+                raise DataError("bad sentence")
+            yield row, [Translation(sentence.line.upper(), 0.0, 0.0)]
 
 
 def job(*lines: str) -> TranslationJob:
@@ -166,6 +170,26 @@ def test_the_rest_of_a_long_job_is_left_out_after_its_client_has_gone():
     model.may_continue.set()
     worker.stop()
     assert model.batches == [["a", "b"]]
+
+
+def test_a_translation_is_returned_before_its_batch_is_finished():
+    may_finish = threading.Event()
+
+    def translate(sentences: Sequence[DirectedSentence]) -> Iterator[tuple[int, list[Translation]]]:
+        yield 1, [Translation("B", 0.0, 0.0)]
+        assert may_finish.wait(TIMEOUT)
+        yield 0, [Translation("A", 0.0, 0.0)]
+
+    worker = ModelWorker(translate, Limits(collect_seconds=TIMEOUT, batch_sentences=2))
+    worker.start()
+    slow, quick = job("a"), job("b")
+    worker.submit(slow)
+    worker.submit(quick)
+    assert texts(quick) == ["B"]
+    assert not slow.future.done()
+    may_finish.set()
+    assert texts(slow) == ["A"]
+    worker.stop()
 
 
 def test_an_error_of_one_request_does_not_reach_the_others():
