@@ -16,6 +16,7 @@ from polyglot.decoding.vocabulary_selection import (
     union_of_words,
 )
 from polyglot.inference.embeddings.pooling import cast, layer_rows, normalized, pool
+from polyglot.inference.scoring import score_batch
 from polyglot.inference.translator import Translator
 from polyglot.inference.types import SourceSentence
 from polyglot.training import validation
@@ -98,9 +99,9 @@ def meta_translator(model) -> Translator:
 @pytest.mark.parametrize("kind", ["lstm", "transformer", "cnn"])
 def test_scores_of_a_batch_wait_once(kind, transfers):
     decoder = "lstm" if kind == "cnn" else kind
-    translator = meta_translator(meta_model(kind, "attention", decoder).eval())
+    model = meta_model(kind, "attention", decoder).eval()
     with GpuRules():
-        scores = translator._score_batch(random_batch("de-en"))
+        scores = score_batch(model, random_batch("de-en"))
     assert len(scores) == 3
     assert transfers.count == 1
 
