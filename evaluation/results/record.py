@@ -60,6 +60,13 @@ result files.
   For a clear difference this test counts one tail: 0.025 corresponds to about 0.05 of a two-sided
   test."""
 
+VERDICTS = ("reproduced", "partly", "not", "not run")
+CLAIMS = """\
+## What is reproduced
+
+A claim is *reproduced* only by a model and a text like the paper's. The same effect with another
+model or another text is *partly* reproduced. Differences are in BLEU."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -193,7 +200,10 @@ def results_of(name: str, systems: Collection[str] = ()) -> list[Result]:
 
 def page(contents: Mapping[str, Any]) -> str:
     """Return the page of all results. contents: of tables.yaml"""
-    blocks = [HEAD]
+    blocks = [HEAD, CLAIMS]
+    for paper in contents["papers"]:
+        blocks.append(f"**{paper['title']}**")
+        blocks.append(_claims_table(paper["claims"]))
     for paper in contents["papers"]:
         blocks.append(f"## {paper['title']}")
         blocks.append(f"{paper['source']}. {paper['text']}")
@@ -206,6 +216,19 @@ def page(contents: Mapping[str, Any]) -> str:
     blocks.append("## Other measurements")
     blocks.append("\n".join(files))
     return "\n\n".join(blocks) + "\n"
+
+
+def _claims_table(claims: Sequence[Mapping[str, str]]) -> str:
+    """What a paper concludes, the verdict, the numbers of both, and the page with the command."""
+    rows = []
+    for claim in claims:
+        assert claim["verdict"] in VERDICTS, claim
+        page = f"[{claim['page']}]({claim['page']})" if "page" in claim else NO_VALUE
+        rows.append(
+            [claim["claim"], f"**{claim['verdict']}**", claim["paper"], claim["ours"], page]
+        )
+    head = ["claim", "verdict", "the paper", "ours", "numbers and command"]
+    return table(head, rows, words=head)
 
 
 def _entry_blocks(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -120,6 +120,23 @@ def test_a_trained_run_is_not_an_existing_run(script):
     assert result.row == [command, "[mine.cpu.md](mine.cpu.md)", "2026-11-01", "A"]
 
 
+@pytest.mark.parametrize("paper", CONTENTS["papers"], ids=lambda paper: paper["title"][:20])
+def test_each_claim_has_a_verdict_and_a_page_with_a_command(paper, script):
+    for claim in paper["claims"]:
+        assert claim["verdict"] in script["VERDICTS"]
+        assert claim["claim"].endswith(".")
+        if claim["verdict"] == "not run":
+            assert "page" not in claim
+        else:
+            assert "polyglot " in (RESULTS / claim["page"]).read_text(encoding="utf-8")
+
+
+def test_an_unknown_verdict_is_refused(script):
+    claim = {"claim": "c", "verdict": "maybe", "paper": "1", "ours": "2"}
+    with pytest.raises(AssertionError):
+        script["_claims_table"]([claim])
+
+
 def test_the_linked_pages_exist():
     for table in TABLES:
         if "ours" in table:
