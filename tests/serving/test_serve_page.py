@@ -101,6 +101,21 @@ def test_limits_of_the_page_are_those_of_the_program():
     assert "first five sentences" in PAGE
 
 
+def test_messages_of_the_page_are_those_of_the_program():
+    """The words of each message before its first value, or before `…`."""
+    sources = ""
+    for path in (ROOT / "polyglot").glob("serving/*.py"):
+        sources += path.read_text(encoding="utf-8")
+    sources += (ROOT / "polyglot" / "cli" / "serving.py").read_text(encoding="utf-8")
+    _, _, table = PAGE.partition("## Messages")
+    messages = re.findall(r"^\| `(.+?)`", table, re.MULTILINE)
+    assert len(messages) == 6
+    for message in messages:
+        words = re.sub(r"starlette|127.0.0.1, port 5000|Address already in use|60|…", "{", message)
+        for part in words.split("{"):
+            assert part.strip("; ") in sources, message
+
+
 def test_dockerfile():
     """Docker is not part of the tests: only the names in the file are compared."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
