@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -13,7 +12,6 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.app import command, is_out_of_memory, logger
-from polyglot.cli.lines import read_lines
 from polyglot.cli.parameters import (
     AcceptChanges,
     Device,
@@ -27,9 +25,10 @@ from polyglot.cli.parameters import (
     without_unset,
 )
 from polyglot.cli.progress import line_progress
+from polyglot.cli.translation_input import Files, Portion, read_portions, split_runs_and_files
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, pluralize
-from polyglot.core.hub_address import is_run_location, refuse_hub
+from polyglot.core.hub_address import refuse_hub
 
 if TYPE_CHECKING:
     from polyglot.decoding.base import SearchConfig
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
 
 # The package that defines these choices loads torch; a test compares the two.
 AVERAGES = ("log", "linear")
-
-Files = dict[str, Optional[Path]]
-"""File of each source language; None is standard input."""
 
 RunsAndFile = Annotated[
     list[Path],
@@ -121,22 +117,6 @@ SplitSentences = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Portion:
-    """Lines that are translated together."""
-
-    lines: list[str] | dict[str, list[str]]
-    """by language if there are several source languages"""
-
-    source: str | None
-    """None if there are several source languages"""
-
-    def lines_in(self, language: str) -> list[str]:
-        if isinstance(self.lines, dict):
-            return self.lines[language]
-        return self.lines
-
-
 @command(
     "polyglot translate runs/phrasebook --from de --to fr < sentences.de",
     "polyglot translate runs/phrasebook runs/phrasebook-without-copies sentences.de "
@@ -178,7 +158,7 @@ def translate(
         select_by=select_by,
         select_for=select_for,
     )
-    run_paths, files = _split_runs_and_files(paths, sources)
+    run_paths, files = split_runs_and_files(paths, sources)
     runs = [
         Run.open(path, sections=TRANSLATION, accept_changes=accept_changes) for path in run_paths
     ]
@@ -240,7 +220,7 @@ def _translate_files(job: TranslationJob, files: Files) -> TranslationSummary:
     from polyglot.inference.sentence_splitting import common_training_length
     from polyglot.inference.summary import TranslationSummary
 
-    total, portions = _read_portions(files)
+    total, portions = read_portions(files)
     summary = TranslationSummary(job.search_config, job.splitter)
     longest = common_training_length(job.translator.members)
     with_scores = "n_best" in job.settings
@@ -326,36 +306,6 @@ def _too_long_message(files: Files, portion: Portion, count: int) -> str:
     )
 
 
-def _split_runs_and_files(
-    paths: Sequence[Path],
-    sources: Sequence[str],
-) -> tuple[list[Path], Files]:
-    """Return the runs among the paths, and the file of each source language.
-
-    The last of several paths is a file if it is not a folder. Raises ConfigError for a missing
-    file and for two files of one language.
-    """
-    files: Files = {}
-    for argument in sources:
-        language, _, file = argument.partition("=")
-        files[language] = Path(file) if file else None
-    if len(files) < len(sources):
-        raise ConfigError("--from: a language is named twice; each has one file")
-
-    runs = list(paths)
-    if len(paths) > 1 and not is_run_location(paths[-1]):
-        text = runs.pop()
-        if any(files.values()):
-            raise ConfigError(f"{text}: --from names a file as well; give the text in one place")
-        files = dict.fromkeys(files, text)
-    has_one_text = len(runs) < len(paths)
-    if len(files) > 1 and (has_one_text or not all(files.values())):
-        languages = " and ".join(files)
-        options = " ".join(f"--from {language}=FILE" for language in files)
-        raise ConfigError(f"--from: {languages} need a file each: {options}")
-    return runs, files
-
-
 def _load_translator(
     runs: list[Run],
     sources: list[str],
@@ -397,46 +347,6 @@ def _load_translator(
         precision=precision,
         engine=engine,
     )
-
-
-def _read_portions(files: Files) -> tuple[int | None, Iterator[Portion]]:
-    """Return the number of lines, None if it is unknown, and the lines in portions."""
-    if len(files) > 1:
-        return _read_parallel_portions(files)
-
-    from polyglot.data.text_files import portions
-
-    [(language, file)] = files.items()
-    total, blocks = read_lines(file)
-    return total, (Portion(lines, language) for lines in portions(blocks))
-
-
-def _read_parallel_portions(files: Files) -> tuple[int | None, Iterator[Portion]]:
-    """Read several files in parallel. Raises DataError if their numbers of lines differ."""
-    from polyglot.data.text_files import PORTION
-
-    totals = {}
-    lines = {}
-    for language, file in files.items():
-        totals[language], blocks = read_lines(file)
-        lines[language] = chain.from_iterable(blocks)
-    if len(set(totals.values())) > 1:
-        counts = ", ".join(f"{files[language]} {total}" for language, total in totals.items())
-        raise DataError(
-            f"--from: the files have different numbers of lines: {counts}; "
-            "line n of each is the same sentence"
-        )
-    total = next(iter(totals.values()))
-    return total, _parallel_portions(lines, size=PORTION)
-
-
-def _parallel_portions(lines: Mapping[str, Iterator[str]], *, size: int) -> Iterator[Portion]:
-    """Yield the next `size` lines of all languages until they end."""
-    while True:
-        next_lines = {language: list(islice(source, size)) for language, source in lines.items()}
-        if not any(next_lines.values()):
-            return
-        yield Portion(next_lines, None)
 
 
 @command("polyglot shortlist runs/phrasebook de-fr")
