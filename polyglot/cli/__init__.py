@@ -13,6 +13,7 @@ from polyglot.cli import export  # noqa: F401
 from polyglot.cli import publishing  # noqa: F401
 from polyglot.cli import serving  # noqa: F401
 from polyglot.cli import preparation  # noqa: F401
+from polyglot.cli import cleaning  # noqa: F401
 from polyglot.cli import symbols  # noqa: F401
 from polyglot.cli import check  # noqa: F401
 from polyglot.cli import show  # noqa: F401

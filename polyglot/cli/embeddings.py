@@ -115,7 +115,7 @@ def embed(
     _check_language_source(language, language_column, text_column)
     vector_format(output)
     languages = [language] if language else None
-    encoder = _load_encoder(
+    encoder = load_encoder(
         run,
         languages,
         checkpoint=checkpoint,
@@ -317,7 +317,7 @@ def similar(
     from polyglot.data.tsv import tsv_line
     from polyglot.inference.embeddings.bitext import find_neighbours
 
-    encoder = _load_encoder(run, [source, target], checkpoint=checkpoint, device=device)
+    encoder = load_encoder(run, [source, target], checkpoint=checkpoint, device=device)
     with line_progress() as progress:
         row = progress.add_task("lines", total=None)
         result = find_neighbours(
@@ -348,7 +348,7 @@ def similar(
         print(tsv_line(fields))
 
 
-def _load_encoder(
+def load_encoder(
     path: Path,
     languages: list[str] | None,
     *,

@@ -14,6 +14,8 @@ Import from the submodules: a program then loads only the modules that it uses.
 - `compression`: gzip, bzip2, xz and zstd; `open_files`: few open files; `size_limits`
 - `parallel_files`: rows of text in any number of languages; `splitting`: its division into training,
   validation and test text; `row_groups`: rows that belong together; `new_text_files`
+- `cleaning`: rules for rows that are removed; `cleaned_files`, `cleaning_report`: their files;
+  `overlap`: held-out sentences in the training text
 - `symbolize_files`: text files with typed symbols, and back
 - `cache`, `dataset_fingerprint`: tables on disk, written once and memory-mapped
 - `download`: data sets from their public addresses

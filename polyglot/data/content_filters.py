@@ -149,8 +149,7 @@ def _identifier_code(language: str) -> str | None:
     code = identifier_codes([language]).get(language)
     if code is None:
         logger.info(
-            f"data.filter.max_other_language: py3langid does not know {language}; "
-            "its sentences are not filtered by language"
+            f"py3langid does not know {language}; its sentences are not filtered by language"
         )
     return code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy
@@ -11,6 +11,11 @@ from pydantic import Field
 from polyglot.core.errors import DataError
 from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.data.arrays import Lengths, Mask
+
+
+TOO_SHORT = "too short"
+TOO_LONG = "too long"
+RATIO = "ratio"
 
 
 class FilterConfig(ComponentConfig):
@@ -77,7 +82,7 @@ def filter_pairs(
     if kept.any():
         return kept, dropped
 
-    if total > 0 and dropped["too long"] == total:
+    if total > 0 and dropped[TOO_LONG] == total:
         shortest = numpy.maximum(source_lengths, target_lengths).min()
         raise DataError(
             f"{name}: only over-long sentences: max_length is {config.max_length} pieces, "
@@ -100,16 +105,11 @@ def apply_filters(
 
     content: pairs to drop because of their content, by reason, as `content_filters` finds them.
     """
-    shorter = numpy.minimum(source_lengths, target_lengths)
-    longer = numpy.maximum(source_lengths, target_lengths)
-    max_ratio = config.max_ratio or numpy.inf
     drops_empty = config.min_length > 0
     reasons = {
         "empty source": drops_empty & (source_lengths == 0),
         "empty target": drops_empty & (target_lengths == 0),
-        "too short": shorter < config.min_length,
-        "too long": longer > config.max_length,
-        "ratio": longer > max_ratio * numpy.maximum(shorter, 1),
+        **length_violations([source_lengths, target_lengths], config),
         **(content or {}),
     }
 
@@ -119,6 +119,21 @@ def apply_filters(
         dropped[reason] = int((kept & violates).sum())
         kept &= ~violates
     return kept, dropped
+
+
+def length_violations(lengths: Sequence[Lengths], config: FilterConfig) -> dict[str, Mask]:
+    """Find the rows that violate a limit on lengths, by reason.
+
+    lengths: those of each side, (N,), in any unit. Returns masks (N,).
+    """
+    shortest = numpy.minimum.reduce(lengths)
+    longest = numpy.maximum.reduce(lengths)
+    max_ratio = config.max_ratio or numpy.inf
+    return {
+        TOO_SHORT: shortest < config.min_length,
+        TOO_LONG: longest > config.max_length,
+        RATIO: longest > max_ratio * numpy.maximum(shortest, 1),
+    }
 
 
 def dropped_suffix(dropped: Mapping[str, int]) -> str:

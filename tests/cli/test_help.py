@@ -42,6 +42,7 @@ COMMANDS = (
     "push",
     "serve",
     "split",
+    "clean",
     "symbolize",
     "desymbolize",
     "check",

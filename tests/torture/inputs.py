@@ -116,6 +116,12 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ["text.de", "--from", "de", "--to", "en", "--output", "symbols"],
         ["--dictionary", "--name-words", "--most"],
     ),
+    "clean": (
+        ["text.de", "--output", "cleaned", "--max-other-language", "1"],
+        ["--languages", "--columns", "--min-length", "--max-length", "--max-ratio", "--unit",
+         "--min-letters", "--near-duplicates", "--test", "--run", "--margin", "--undo", "--rule",
+         "--gzip", "--force"],
+    ),
     "split": (
         ["text.de", "--output", "parts", "--validation", "1", "--test", "1"],
         ["--seed", "--languages", "--columns", "--header", "--documents", "--ignore-shorter",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from polyglot.inference.embeddings.similarity import (
     Neighbours,
     Pair,
     mine_bitext,
+    pair_margins,
     scored_neighbours,
 )
 from polyglot.inference.embeddings.tagged_lines import chunks_in_language
@@ -134,6 +135,35 @@ def find_neighbours(
         source_side.numbers,
         target_side.numbers,
     )
+
+
+def score_pairs(
+    encoder: SentenceEncoder,
+    texts: Mapping[str, Sequence[str]],
+    *,
+    neighbours: int = 4,
+    progress: Progress = lambda done, total: None,
+) -> numpy.ndarray:
+    """Compute the ratio margin of each row of a parallel text in two languages, (N,).
+
+    texts: lines of each language, none of them blank. Every line is compared with all lines of the
+    other language. Raises ConfigError for a language without an encoder.
+    """
+    sides = []
+    for language, lines in texts.items():
+        [name] = encoder.resolve_languages([language])
+        sides.append(_Side(name, list(lines), numpy.arange(len(lines))))
+    with tempfile.TemporaryDirectory(prefix="polyglot-margins-") as folder:
+        source_vectors, target_vectors = _embed_sides(
+            encoder,
+            sides,
+            Path(folder),
+            pooling="flat",
+            layer="bridge",
+            progress=progress,
+        )
+        margins = pair_margins(source_vectors, target_vectors, k=neighbours)
+    return margins.numpy()
 
 
 def _embed_sides(

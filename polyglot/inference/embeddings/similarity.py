@@ -175,6 +175,31 @@ def _ratio_margins(neighbours: Neighbours, reverse: Neighbours) -> Neighbours:
     return Neighbours(sorted_margins, sorted_rows)
 
 
+def pair_margins(
+    sources: Vectors,
+    targets: Vectors,
+    *,
+    k: int = 4,
+    search: Search = exact_neighbours,
+) -> Tensor:
+    """Compute the ratio margin of the vectors in the same row: (N, D) and (N, D) -> (N,).
+
+    The cosine of a pair is divided by the mean cosine of both vectors with their k neighbours. A
+    pair with the mean 0 has the margin 0.
+    """
+    forwards = search(sources, targets, k)
+    backwards = search(targets, sources, k)
+    source_means = forwards.similarities.mean(dim=1)
+    target_means = backwards.similarities.mean(dim=1)
+    means = (source_means + target_means) / 2
+
+    cosines = []
+    for start in range(0, len(sources), BLOCK_SIZE):
+        block = slice(start, start + BLOCK_SIZE)
+        cosines.append(similarity_pairwise(sources[block], targets[block]))
+    return torch.where(means == 0, 0.0, torch.cat(cosines) / means)
+
+
 class Pair(NamedTuple):
     """Two sentences that are probably translations of each other."""
 

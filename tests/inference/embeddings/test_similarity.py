@@ -17,6 +17,7 @@ from polyglot.inference.embeddings.similarity import (
     Pair,
     exact_neighbours,
     mine_bitext,
+    pair_margins,
     scored_neighbours,
     similarity,
     similarity_pairwise,
@@ -166,6 +167,20 @@ def test_the_ratio_margin_is_the_formula_of_the_paper(k):
             assert neighbours.rows[row].tolist() == expected_rows
             expected = sorted(margins.values(), reverse=True)
             numpy.testing.assert_allclose(neighbours.similarities[row], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("block_size", [2, 100])
+def test_the_margin_of_rows_is_that_of_the_neighbours(monkeypatch, block_size):
+    monkeypatch.setattr(similarity_module, "BLOCK_SIZE", block_size)
+    count = min(len(SOURCES), len(TARGETS))
+    sources = SOURCES[:count]
+    targets = TARGETS[:count]
+    forwards, _ = scored_neighbours(sources, targets, k=count)
+    margins = pair_margins(sources, targets, k=count)
+    for row, margin in enumerate(margins.tolist()):
+        place = forwards.rows[row].tolist().index(row)
+        assert margin == pytest.approx(float(forwards.similarities[row, place]))
+    assert not pair_margins(torch.eye(4)[:2], torch.eye(4)[2:]).any()
 
 
 def test_the_cosine_margin_is_the_cosine():
