@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 import polyglot
 
 PACKAGE = Path(polyglot.__file__).parent
+REPOSITORY = Path(__file__).parents[1]
+PAGE = REPOSITORY / "docs" / "develop" / "architecture.md"
 LEVELS = [
     {"core"},
     {"tasks"},
@@ -129,6 +132,23 @@ def test_only_two_modules_are_outside_the_packages():
 def test_every_package_has_a_level():
     packages = {path.relative_to(PACKAGE).parts[0] for path in FILES if path.parent != PACKAGE}
     assert packages == LEVEL.keys()
+
+
+def test_the_page_names_every_package_with_its_level():
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    levels = [int(level) for level, _ in rows]
+    assert levels == sorted(levels, reverse=True)
+    assert {package: int(level) for level, package in rows} == LEVEL
+
+
+def test_every_file_on_the_page_exists():
+    names = re.findall(r"`([\w/]+/(?:\w+\.py)?)`", PAGE.read_text(encoding="utf-8"))
+    assert len(names) > 20
+    missing = []
+    for name in names:
+        if not (REPOSITORY / name).exists() and not (PACKAGE / name).exists():
+            missing.append(name)
+    assert missing == []
 
 
 @pytest.mark.parametrize("package", sorted(LEVEL))
