@@ -24,8 +24,8 @@ NAMED: list[tuple[str, str, str]] = [
     ),
     (  # the randomness of a batch does not depend on the seed of the run
         "polyglot/training/trainer.py",
-        "{self.run.config.seed}/{step}/{batch_index}",
-        "{step}/{batch_index}",
+        "(self.run.config.seed, step, batch_index, *purpose)",
+        "(step, batch_index, *purpose)",
     ),
     (  # parameters are compared one update early
         "polyglot/training/trainer.py",
