@@ -12,8 +12,8 @@ Import from the submodules: a program then loads only the modules that it uses.
 - `text_files`: lines of files and streams; `row_files`: TSV and JSON lines; `columns`: their names;
   `tsv`: escape of tabs and line breaks
 - `compression`: gzip, bzip2, xz and zstd; `open_files`: few open files; `size_limits`
-- `parallel_files`: rows of text in any number of languages; `splitting`: its division into training,
-  validation and test text; `row_groups`: rows that belong together; `new_text_files`
+- `parallel_files`: rows of text in any number of languages; `splitting`: its division into
+  training, validation and test text; `row_groups`: rows that belong together; `new_text_files`
 - `cleaning`: rules for rows that are removed; `cleaned_files`, `cleaning_report`: their files;
   `overlap`: held-out sentences in the training text
 - `symbolize_files`: text files with typed symbols, and back

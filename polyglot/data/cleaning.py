@@ -144,7 +144,10 @@ def _nothing_left_message(removed: RemovedRows) -> str:
         if count:
             parts.append(f"{count} {rule}")
     total = len(removed.codes)
-    return f"the rules leave none of {total} rows: {', '.join(parts)}; change the options of these rules"
+    return (
+        f"the rules leave none of {total} rows: {', '.join(parts)}; "
+        "change the options of these rules"
+    )
 
 
 def _first_reading(

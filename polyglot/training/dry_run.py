@@ -16,6 +16,7 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.core.tables import FoldedTable
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
+from polyglot.data.overlap import Overlap
 from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.runs.data_folder import find_data_folder
 from polyglot.runs.run import Run
@@ -38,6 +39,7 @@ from polyglot.training.memory_estimate import (
     memory_warning,
     parameter_memory,
 )
+from polyglot.training.overlap import overlap_table, training_overlaps
 from polyglot.training.placement import Placement, build_placement, check_processes
 from polyglot.training.preflight import check_and_open_corpora, directions
 from polyglot.training.setting_warnings import warn_about_settings
@@ -71,6 +73,8 @@ class TrainingPlan:
     placement: Placement
     option_parameters: dict[str, dict[str, int]]
     """number of parameters of each option, by component; components without options are left out"""
+    overlaps: list[Overlap]
+    """held-out text with sentences of the training text"""
 
     def memory(self) -> dict[str, int]:
         """Estimated bytes by purpose; with several processes, those of the largest one."""
@@ -103,6 +107,8 @@ class TrainingPlan:
         schedule = self.placement.schedule
         if schedule.back_translation:
             yield back_translation_table(schedule.back_translation, schedule.tasks)
+        if self.overlaps:
+            yield overlap_table(self.overlaps)
         yield self._vocabulary_table()
         yield self._component_table()
         if self.option_parameters:
@@ -236,11 +242,16 @@ def plan_training(
         count_parameters(model),
         placement,
         count_option_parameters(model),
+        training_overlaps(config, corpora, resumed_run),
     )
+    _warn_about_memory(plan)
+    return plan
+
+
+def _warn_about_memory(plan: TrainingPlan) -> None:
     warning = memory_warning(plan.memory())
     if warning:
         logger.warning(warning)
-    return plan
 
 
 def _check_held_out_texts(config: Config, run: Run | None) -> None:

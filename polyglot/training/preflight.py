@@ -44,7 +44,7 @@ def check_and_open_corpora(
     Raises ConfigError with all problems, DataError if all problems are about text.
     """
     train = _corpora(config, config.data.train, run)
-    held_out = _held_out_corpora(config, run)
+    held_out = held_out_corpora(config, run)
     machine_problems = _machine_problems(config, resuming=resuming)
     text_problems = _text_problems(train, held_out, trained_languages(config))
     if machine_problems:
@@ -84,7 +84,7 @@ def preflight_problems(config: Config) -> list[Problem]:
     for language in languages:
         for message in train.missing_languages({language}):
             language_of_message[message] = language
-    text_problems = _text_problems(train, _held_out_corpora(config), languages)
+    text_problems = _text_problems(train, held_out_corpora(config), languages)
     for problem in as_problems(text_problems):
         # A problem is shown only if none of its `related` keys has a problem: text may be missing
         # only because the folder is wrong.
@@ -209,7 +209,8 @@ def _corpora(
     return Corpora(corpora, folder=folder, languages=config.languages)
 
 
-def _held_out_corpora(config: Config, run: Run | None = None) -> dict[str, Corpora]:
+def held_out_corpora(config: Config, run: Run | None = None) -> dict[str, Corpora]:
+    """Validation and test text, by the name of the part."""
     return {
         "valid": _corpora(config, config.data.valid, run),
         "test": _corpora(config, config.data.test, run),

@@ -245,3 +245,29 @@ def test_unknown_language_codes_are_reported_in_one_line(tmp_path, caplog):
         plan_training(load_config(config))
     [line] = [line for line in caplog.messages if "registry" in line]
     assert line == ("language codes: in no registry: l1, l2 (common rules for text and scores)")
+
+
+def test_held_out_sentences_in_the_training_text_are_reported(tmp_path, caplog):
+    write_corpus(tmp_path)
+    settings = tiny_settings(tmp_path)
+    settings["data"]["test"] = settings["data"]["train"]
+    plan = plan_training(check_config(settings, where="tiny"))
+    overlaps = {(overlap.part, overlap.language): overlap.share for overlap in plan.overlaps}
+    assert overlaps[("test", "de")] == 1.0
+    titles = [table.title for table in plan.tables()]
+    assert "Held-out sentences in the training text, equal or nearly equal" in titles
+    [message] = [text for text in caplog.messages if "also in the training text" in text]
+    assert "data.test" in message and "`polyglot clean … --test FILE` removes them there" in message
+
+
+def test_held_out_text_without_an_overlap(tmp_path, caplog):
+    write_corpus(tmp_path)
+    settings = tiny_settings(tmp_path)
+    settings["data"]["valid"] = []
+    settings["data"]["test"] = [{"type": "text", "path": "other.{language}"}]
+    for language in settings["languages"]:
+        (tmp_path / f"other.{language}").write_text("something else\n", encoding="utf-8")
+    with caplog.at_level("INFO", logger="polyglot"):
+        plan = plan_training(check_config(settings, where="tiny"))
+    assert plan.overlaps == []
+    assert "no validation or test sentence is in the training text" in caplog.messages
