@@ -109,8 +109,11 @@ class CTranslate2Engine:
             short_sentences = [sentences[row] for row in short_rows]
             longest = max(limits[row] for row in short_rows)
             found = self._translate(short_sentences, pair, config, limit=longest)
+            if config.beam == 1:
+                short_limits = [limits[row] for row in short_rows]
+                found = self._cut(found, short_sentences, pair, config, short_limits)
             for row, hypotheses in zip(short_rows, found):
-                if _is_certain(hypotheses, limits[row]):
+                if _is_certain(hypotheses, limits[row], config.beam):
                     results[row] = hypotheses
 
         other_rows = [row for row, hypotheses in enumerate(results) if hypotheses is None]
@@ -153,6 +156,47 @@ class CTranslate2Engine:
                 hypotheses.append(Hypothesis(score, log_probability, tokens))
             found.append(hypotheses)
         return found
+
+    def _cut(
+        self,
+        found: Sequence[list[Hypothesis]],
+        sentences: Sequence[SourceSentence],
+        pair: LanguagePair,
+        config: SearchConfig,
+        limits: Sequence[int],
+    ) -> list[list[Hypothesis]]:
+        """Cut greedy translations at the limits of their sentences, where they must end.
+
+        A greedy search does not look ahead: the first words are those of a search with the lower
+        limit. Only the probability that the sentence ends there is computed anew.
+        """
+        results = list(found)
+        long_rows = []
+        for row, hypotheses in enumerate(found):
+            if hypotheses and len(hypotheses[0].tokens) >= limits[row]:
+                long_rows.append(row)
+        if not long_rows:
+            return results
+
+        source_vocabulary = self.vocabularies[pair.source]
+        target_vocabulary = self.vocabularies[pair.target]
+        sources = []
+        targets = []
+        for row in long_rows:
+            sources.append(source_vocabulary.pieces(sentences[row].pieces))
+            tokens = found[row][0].tokens[: limits[row]]
+            targets.append(target_vocabulary.pieces(tokens))
+        with self._lock:
+            translator, _ = self._translator(pair)
+        scored = translator.score_batch(
+            sources, targets, max_input_length=0, max_batch_size=BATCH_SENTENCES
+        )
+        for row, item in zip(long_rows, scored):
+            tokens = found[row][0].tokens[: limits[row]]
+            log_probability = sum(item.log_probs)
+            score = log_probability / config.penalty(len(tokens) + 1)
+            results[row] = [Hypothesis(score, log_probability, tokens)]
+        return results
 
     def _load(self, pair: LanguagePair) -> tuple[Any, dict[str, int]]:
         """Load a direction into CTranslate2; also returns the ids of the target's pieces."""
@@ -231,13 +275,14 @@ def _length_penalty(config: SearchConfig) -> float:
     return config.length_penalty
 
 
-def _is_certain(hypotheses: Sequence[Hypothesis], limit: int) -> bool:
+def _is_certain(hypotheses: Sequence[Hypothesis], limit: int, beam: int) -> bool:
     """True if our own search would give the same hypotheses.
 
-    CTranslate2 has one length limit for all sentences, and may choose padding and BOS.
+    CTranslate2 may choose padding and BOS. With a beam, it has one length limit for all sentences;
+    greedy translations were cut at the limit of each.
     """
     for hypothesis in hypotheses:
-        if len(hypothesis.tokens) >= limit:
+        if beam > 1 and len(hypothesis.tokens) >= limit:
             return False
         if PAD in hypothesis.tokens or BOS in hypothesis.tokens:
             return False

@@ -57,6 +57,9 @@ def sentences():
         {"beam": 4, "n_best": 2, "length_penalty": 0.0},
         {"beam": 3, "length_penalty": 0.4},
         {"beam": 3, "max_length_ratio": 0.0, "max_length_extra": 6},
+        {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 4},
+        {"beam": 1, "max_length_ratio": 0.3, "max_length_extra": 1},
+        {"beam": 1, "max_length": 1, "length_penalty": 0.4},
     ],
     ids=str,
 )
@@ -96,10 +99,28 @@ def test_int8_gives_nearly_the_same_scores(run, own, sentences):
     assert 0 < max(differences) < 0.2
 
 
-@pytest.mark.parametrize("tokens", [(5, PAD), (BOS, 5), (5, 6, 7)])
-def test_hypotheses_that_our_search_would_not_find_are_searched_again(tokens):
-    assert _is_certain([Hypothesis(0.0, 0.0, (5, 6))], 3)
-    assert not _is_certain([Hypothesis(0.0, 0.0, (5, 6)), Hypothesis(0.0, 0.0, tokens)], 3)
+@pytest.mark.parametrize("tokens", [(5, PAD), (BOS, 5)])
+@pytest.mark.parametrize("beam", [1, 2])
+def test_hypotheses_that_our_search_would_not_find_are_searched_again(tokens, beam):
+    certain = Hypothesis(0.0, 0.0, (5, 6))
+    assert _is_certain([certain], 3, beam)
+    assert not _is_certain([certain, Hypothesis(0.0, 0.0, tokens)], 3, beam)
+
+
+def test_hypotheses_at_the_limit_are_searched_again_with_a_beam():
+    long = Hypothesis(0.0, 0.0, (5, 6, 7))
+    assert not _is_certain([long], 3, beam=2)
+    assert _is_certain([long], 3, beam=1)  # already cut
+
+
+def test_long_greedy_translations_are_cut_without_another_search(own, engine, sentences):
+    def refuse(uncertain, target, config):
+        pytest.fail(f"searched again: {len(uncertain)} sentences")
+
+    engine.engine.own_search = refuse
+    settings = {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 4}
+    expected = own.translate(sentences, **DIRECTION, **settings)
+    assert engine.translate(sentences, **DIRECTION, **settings) == expected
 
 
 def test_uncertain_sentences_get_the_hypotheses_of_our_search(own, engine, sentences):
