@@ -367,9 +367,13 @@ def test_the_work_for_a_client_that_leaves_is_left_out(served_run, translator):
         async def receive(self):
             return {"type": "http.disconnect"}
 
-    with pytest.raises(ClientDisconnect):
-        asyncio.run(_unless_disconnected(LeavingClient(), service._result(job)))
-    assert job.is_abandoned
+    async def leave() -> bool:
+        with pytest.raises(ClientDisconnect):
+            await _unless_disconnected(LeavingClient(), service._result(job))
+        await asyncio.sleep(0)
+        return job.is_abandoned
+
+    assert asyncio.run(leave())
     assert service.worker.waiting_sentences == 1
     service.worker.start()
     service.stop()

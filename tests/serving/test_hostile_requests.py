@@ -27,7 +27,7 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
-TEXTS = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
+TEXTS = st.text(max_size=30) | st.text(alphabet="ab .?<>&/\n\r\0\ud800\udfff犬\u2028é", max_size=30)
 """Also with half characters (lone surrogates), which no text has but JSON can."""
 USUAL = {
     "q": TEXTS | st.lists(TEXTS, max_size=3) | st.sampled_from(["ein Hund", "<b>ein</b> Hund"]),
