@@ -24,14 +24,29 @@ def update(trainer) -> None:
         trainer.loss_monitor.add_norm(trainer.progress.step, norm)
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_name, CASES))
-def test_an_update_does_not_wait_for_the_device(number, run, transfers, monkeypatch):
+def check_update(number, losses, run, transfers, monkeypatch) -> None:
     precision = list(PRECISIONS)[number % len(PRECISIONS)]
     model = meta_model(**CASES[number])
-    trainer = meta_trainer(run, model, monkeypatch, precision=precision, losses=LOSSES)
+    trainer = meta_trainer(run, model, monkeypatch, precision=precision, losses=losses)
     update(trainer)
     assert not trainer.loss_monitor.reads_every_step
     assert transfers.count == 0
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_name, CASES))
+def test_an_update_does_not_wait_for_the_device(number, run, transfers, monkeypatch):
+    """In turn without other losses and with one of them: every loss computes the model again.
+
+    Precisions change in another rhythm, so that each loss has each precision.
+    """
+    turns = [{}, *({name: weight} for name, weight in LOSSES.items())]
+    check_update(number, turns[number % len(turns)], run, transfers, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_name, CASES))
+def test_an_update_with_all_losses_does_not_wait(number, run, transfers, monkeypatch):
+    check_update(number, LOSSES, run, transfers, monkeypatch)
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.names())
