@@ -21,6 +21,7 @@ from polyglot.data.splitting import (
     TRAINING,
     VALIDATION,
     SplitSettings,
+    earlier_split,
     mix,
     plan_split,
     write_split,
@@ -218,17 +219,39 @@ def test_all_rows_are_written_in_order(tmp_path):
         assert list(zip(*lines)) == rows_of(rows, split.parts.tolist(), part)
 
 
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["write", "finish"])
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(OSError(28, "No space left on device"), DataError), (KeyboardInterrupt(), KeyboardInterrupt)],
+    ids=["full disk", "Ctrl-C"],
+)
+def test_a_failed_write_leaves_nothing(step, error, raised, tmp_path, monkeypatch):
     text = write_rows(tmp_path, distinct_rows(100))
     split = plan_split(text, SplitSettings(validation=10, test=20))
 
-    def fail(file: NewTextFile) -> None:
-        raise OSError(28, "No space left on device")
+    def fail(*_: object) -> None:
+        raise error
 
-    monkeypatch.setattr(NewTextFile, "finish", fail)
-    with pytest.raises(DataError, match="cannot be written: No space left"):
+    monkeypatch.setattr(NewTextFile, step, fail)
+    with pytest.raises(
+        raised, match="cannot be written: No space left" if raised is DataError else None
+    ):
         write_split(text, split, tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()
+
+
+def test_earlier_files_stay_if_the_new_ones_cannot_be_written(tmp_path, monkeypatch):
+    text = write_rows(tmp_path, distinct_rows(100))
+    folder = tmp_path / "out"
+    write_split(text, plan_split(text, SplitSettings(validation=10, test=20)), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    other = plan_split(text, SplitSettings(validation=10, test=20, seed=2))
+    obsolete = earlier_split(text, folder, replace=True)
+    monkeypatch.setattr(NewTextFile, "finish", lambda file: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_split(text, other, folder, obsolete=obsolete)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_text_that_changes_between_the_two_readings(tmp_path):
