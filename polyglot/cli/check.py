@@ -93,7 +93,7 @@ def _folder_of(path: Path) -> Path:
 def _kind_of(path: Path, *, accept_changes: bool) -> str:
     """Return `run` or `cache`. Raises ConfigError for anything else."""
     from polyglot.data.cache_check import find_cache
-    from polyglot.runs.integrity import is_run
+    from polyglot.runs.detection import is_run
 
     if is_run(path):
         return "run"

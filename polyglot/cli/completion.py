@@ -14,6 +14,7 @@ import typer
 from polyglot.core import presets
 from polyglot.core.errors import PolyglotError
 from polyglot.core.yaml import read_yaml
+from polyglot.runs.detection import is_run
 from polyglot.runs.steps import steps
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -130,7 +131,7 @@ def _setting(context: typer.Context, *keys: str) -> Any:
 
 def _run_directories(incomplete: str) -> Iterator[str]:
     for folder in _entries(incomplete):
-        if _is_run(folder):
+        if is_run(folder):
             yield str(folder)
             continue
         runs_inside = [path.parent for path in sorted(folder.glob("*/config.yaml"))]
@@ -142,7 +143,7 @@ def _run_directories(incomplete: str) -> Iterator[str]:
 def _yaml_files(incomplete: str) -> Iterator[str]:
     """YAML files, and folders that contain some."""
     for path in _entries(incomplete):
-        if path.is_dir() and not _is_run(path) and _contains_yaml(path):
+        if path.is_dir() and not is_run(path) and _contains_yaml(path):
             yield f"{path}/"
         elif path.suffix in YAML_SUFFIXES:
             yield str(path)
@@ -150,10 +151,6 @@ def _yaml_files(incomplete: str) -> Iterator[str]:
 
 def _contains_yaml(folder: Path) -> bool:
     return any(path.suffix in YAML_SUFFIXES for path in _entries(f"{folder}/"))
-
-
-def _is_run(folder: Path) -> bool:
-    return (folder / "config.yaml").is_file()
 
 
 def _entries(incomplete: str) -> list[Path]:

@@ -18,6 +18,7 @@ from polyglot.data.text_files import line_blocks
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, cells_by_pair
+from polyglot.runs.detection import is_run
 
 
 def is_output(path: Path) -> bool:
@@ -29,7 +30,7 @@ def is_output(path: Path) -> bool:
         raise ConfigError(f"{path}: no such file")
     if path.is_dir():
         has_text = any(path.glob("*.txt"))
-        return has_text and not (path / "config.yaml").exists()
+        return has_text and not is_run(path)
     return path.exists()
 
 

@@ -10,8 +10,9 @@ from polyglot.core import presets
 from polyglot.core.errors import ConfigError, DataError, abbreviate
 from polyglot.data.corpora import Corpora
 from polyglot.evaluation.protocol import Protocol
-from polyglot.experiments.runs import ExperimentRun, is_run
+from polyglot.experiments.runs import ExperimentRun
 from polyglot.inference.directions import Directions
+from polyglot.runs.detection import is_run
 
 
 def check_initialization(runs: Sequence[ExperimentRun], *, where: str) -> None:

@@ -27,6 +27,7 @@ from polyglot.experiments.systems import System, check_systems, systems_of
 from polyglot.experiments.train_all import Train, train_all
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
+from polyglot.runs.detection import is_run
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
@@ -180,7 +181,7 @@ def check_experiment(experiment: Experiment, folder: Path) -> list[ExperimentRun
     """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"--folder: {folder} is a file; name a folder, or one to be created")
-    if (folder / "config.yaml").is_file():
+    if is_run(folder):
         raise ConfigError(
             f"--folder: {folder} is a run directory; name a separate folder for the experiment"
         )

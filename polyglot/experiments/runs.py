@@ -17,6 +17,7 @@ from polyglot.core.stored_json import parse_json, read_json
 from polyglot.experiments.config import Experiment, slug
 from polyglot.experiments.settings import SystemConfig
 from polyglot.runs.checkpoint import steps
+from polyglot.runs.detection import is_run
 from polyglot.runs.run import Run
 from polyglot.tasks.named_pairs import CENTER
 from polyglot.tasks.pairs import LanguagePair
@@ -224,11 +225,6 @@ def flatten_settings(values: Mapping[str, Any], *, prefix: str = "") -> Iterator
             yield from flatten_settings(value, prefix=f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False)
-
-
-def is_run(path: Path) -> bool:
-    """True for a run directory."""
-    return (path / "config.yaml").is_file()
 
 
 def _last_step(path: Path) -> int | None:

@@ -7,6 +7,6 @@
 - `parameters`, `averaging`: use the parameters of checkpoints
 - `stored_settings`, `config_changes`: changes of `config.yaml`; `vocabulary_files`: checksums
 - `integrity`, `result_checks`: the state of every file
-- `steps`: steps that have a checkpoint
+- `steps`: steps that have a checkpoint; `detection`: is a folder a run
 - `export`, `add_language`: new runs from a run
 """

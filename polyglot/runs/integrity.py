@@ -42,11 +42,6 @@ COPY = "put it back from a copy of the run"
 ORIGIN_ADVICE = "put config.yaml and vocabulary/ back as they were for this checkpoint"
 
 
-def is_run(path: Path) -> bool:
-    """True for a folder with a configuration."""
-    return (path / "config.yaml").exists()
-
-
 def check_run(path: Path) -> list[FileCheck]:
     """Check every file of a run directory; nothing is changed."""
     try:
