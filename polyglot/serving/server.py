@@ -33,7 +33,8 @@ def open_socket(host: str, port: int) -> socket.socket:
         family = address[0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        message = getattr(error, "strerror", None) or str(error)
+        reason, _, _ = message.partition(" (while attempting")
         raise ConfigError(
             f"{host}, port {port}: cannot be opened: {reason}; choose another --port, or 0 for "
             "any that is free, and a --host of this machine"

@@ -10,6 +10,7 @@ import polyglot
 from polyglot.core.errors import ConfigError
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.inference.ctranslate2_engine import _is_certain
+from polyglot.inference.mixed_directions import DirectedSentence, translate_mixed
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import BOS, PAD
 from tests.builders.runs import sample_sentences, tiny_run, train
@@ -199,3 +200,15 @@ def test_several_source_languages_in_one_batch(run, own, engine):
             [translation] = engine.to_translations([found[row]], [sentences[row]], "en")
             texts.append(translation[0].text)
         assert texts == expected
+
+
+def test_sentences_in_mixed_directions(own, engine, sentences):
+    """The engine translates a mixed batch, as for the server, like each direction alone."""
+    mixed = []
+    for number, line in enumerate(sentences[:12]):
+        source, target = ("de", "en") if number % 2 else ("en", "de")
+        mixed.append(DirectedSentence(line, source, target, own.search_config))
+    for row, [best] in translate_mixed(engine, mixed):
+        sentence = mixed[row]
+        direction = {"source": sentence.source, "target": sentence.target}
+        assert best.text == engine.translate(sentence.line, **direction)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from starlette.testclient import TestClient
 
-pytest.importorskip("starlette", reason="the extra `serve` is not installed")
-from starlette.testclient import TestClient  # noqa: E402
-
-from polyglot.inference.translator import Translator  # noqa: E402
-from polyglot.runs.run import Run  # noqa: E402
-from polyglot.serving.application import create_application  # noqa: E402
-from polyglot.serving.limits import Limits  # noqa: E402
-from polyglot.serving.service import TranslationService  # noqa: E402
-from tests.builders.runs import make_trainer, tiny_run  # noqa: E402
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
+from polyglot.serving.application import create_application
+from polyglot.serving.limits import Limits
+from polyglot.serving.service import TranslationService
+from tests.builders.runs import make_trainer, tiny_run
 
 
 @pytest.fixture(scope="session")
