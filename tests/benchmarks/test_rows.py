@@ -65,7 +65,15 @@ def opennmt(bench, tmp_path, monkeypatch):
     return OpenNMT(programs, tmp_path / "opennmt", bench.text, 1)
 
 
-@pytest.mark.parametrize("name", ROWS)
+SLOW_ROWS = {"loaded_greedy": "loaded_greedy_int8", "loaded_beam5_int8": "loaded_beam5"}
+"""Rows of the slow tests, each with a row that is measured in the same way."""
+MARKED_ROWS = []
+for row_name in ROWS:
+    mark = pytest.mark.slow if row_name in SLOW_ROWS else ()
+    MARKED_ROWS.append(pytest.param(row_name, marks=mark))
+
+
+@pytest.mark.parametrize("name", MARKED_ROWS)
 def test_every_row_measures_all_its_systems(name, bench):
     results = measure_row(ROWS[name], bench, repetitions=1)
     for system, result in results.items():
