@@ -34,13 +34,7 @@ def topk_continuations(
     sentences, hypotheses = totals.shape
     scores = scores.float()
 
-    # Take one column at a time: a list of several indices would be copied to the device, and the
-    # program would wait.
-    excluded_columns = [scores[:, token].unsqueeze(1) for token in excluded]
-    excluded_scores = torch.cat([scores[:, :0], *excluded_columns], dim=1)  # a copy
-    for token in excluded:
-        scores[:, token] = -torch.inf
-
+    excluded_scores = _exclude(scores, excluded)
     allowed_tokens = scores.shape[1] - len(excluded)
     per_hypothesis = min(count, allowed_tokens)
     values, tokens = topk_of_long_rows(scores, per_hypothesis)
@@ -54,13 +48,8 @@ def topk_continuations(
     normaliser = normaliser.logsumexp(dim=1, keepdim=True)  # (B·M, 1)
 
     if must_end is not None:
-        # In rows that must end, all continuations become EOS. The first one gets the score of EOS,
-        # the others −∞, so that none of them is chosen.
         rows_end = must_end.repeat_interleave(hypotheses)
-        first_values = torch.where(rows_end, end_scores, values[:, 0])
-        values = values.masked_fill(rows_end.unsqueeze(1), -torch.inf)
-        values[:, 0] = first_values
-        tokens = tokens.masked_fill(rows_end.unsqueeze(1), EOS)
+        values, tokens = _end_rows(values, tokens, rows_end, end_scores)
 
     log_probabilities = values - normaliser
     log_probabilities = log_probabilities.view(sentences, hypotheses, per_hypothesis)
@@ -72,6 +61,35 @@ def topk_continuations(
     best, order = candidates.topk(min(count, candidate_count), dim=1)
     origins = order // per_hypothesis
     return best, origins, candidate_tokens.gather(1, order)
+
+
+def _exclude(scores: Tensor, excluded: Sequence[int]) -> Tensor:
+    """Set the scores (N, V) of excluded tokens to −∞ in place; returns a copy, (N, excluded)."""
+    # One column at a time: a list of several indices would be copied to the device, and the program
+    # would wait.
+    columns = [scores[:, token].unsqueeze(1) for token in excluded]
+    copy = torch.cat([scores[:, :0], *columns], dim=1)
+    for token in excluded:
+        scores[:, token] = -torch.inf
+    return copy
+
+
+def _end_rows(
+    values: Tensor,
+    tokens: Tensor,
+    rows_end: Tensor,
+    end_scores: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Let rows of continuations end: all their tokens become EOS.
+
+    The first continuation of such a row gets the score of EOS, the others −∞, so that none of them
+    is chosen. values and tokens (N, continuations), rows_end and end_scores (N,).
+    """
+    first_values = torch.where(rows_end, end_scores, values[:, 0])
+    values = values.masked_fill(rows_end.unsqueeze(1), -torch.inf)
+    values[:, 0] = first_values
+    tokens = tokens.masked_fill(rows_end.unsqueeze(1), EOS)
+    return values, tokens
 
 
 def _log_normaliser(scores: Tensor, largest_scores: Tensor, best_tokens: Tensor) -> Tensor:

@@ -65,10 +65,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         row, whose losses are weighted by the shares.
         Products have the type of the states, sums over slices that of the weight.
         """
-        if needs_gradient:
-            gradients = _Gradients(states, weight, bias)
-        else:
-            gradients = None
+        gradients = _Gradients(states, weight, bias) if needs_gradient else None
         projection = weight.to(states.dtype)
         shift = bias.to(states.dtype)
         sizes = _Sizes.of(states, len(weight))
@@ -84,23 +81,14 @@ class ProjectedCrossEntropy(torch.autograd.Function):
             slice_scores = product(slice_states, projection, shift)
             for first in range(start, end, sizes.cached_rows):
                 last = min(first + sizes.cached_rows, end)
-                part = slice_scores[first - start : last - start]
-                if float_scores is None:
-                    scores = part
-                else:
-                    scores = float_scores[: len(part)].copy_(part)
-                part_shares = None if shares is None else shares[first:last]
-                total += _loss_and_gradient(
-                    scores, targets[first:last], part_shares, smoothing, needs_gradient
+                total += _part_loss(
+                    slice_scores[first - start : last - start],
+                    targets[first:last],
+                    None if shares is None else shares[first:last],
+                    smoothing,
+                    float_scores,
+                    gradients,
                 )
-                if gradients is None:
-                    continue
-
-                # The call has replaced the scores by their gradients.
-                score_gradients = scores
-                gradients.bias += score_gradients.sum(dim=0)
-                if float_scores is not None:
-                    part.copy_(score_gradients)
             if gradients is not None:
                 # All scores of the slice are now replaced by their gradients.
                 gradients.add_slice(slice_states, slice_scores, projection, start, end)
@@ -155,6 +143,32 @@ class _Gradients:
         else:
             # beta is 0 for the first slice, so that the uninitialised memory does not count.
             self.weight.addmm_(score_gradients.t(), states, beta=float(start > 0))
+
+
+def _part_loss(
+    part: Tensor,
+    targets: Tensor,
+    shares: Tensor | None,
+    smoothing: float,
+    float_scores: Tensor | None,
+    gradients: _Gradients | None,
+) -> Tensor:
+    """Return the loss of the rows of a part, whose scores (n, V) stay in the cache.
+
+    With gradients, the scores are replaced by their gradients, which are added to that of the bias.
+    float_scores: memory for a copy of the scores in float32; None if they are float32.
+    """
+    scores = part if float_scores is None else float_scores[: len(part)].copy_(part)
+    loss = _loss_and_gradient(scores, targets, shares, smoothing, gradients is not None)
+    if gradients is None:
+        return loss
+
+    # The call above has replaced the scores by their gradients.
+    score_gradients = scores
+    gradients.bias += score_gradients.sum(dim=0)
+    if float_scores is not None:
+        part.copy_(score_gradients)
+    return loss
 
 
 def _loss_and_gradient(
