@@ -29,6 +29,7 @@ from machine import machine_now
 from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 from polyglot.core.markdown import table
 from polyglot.data.text_files import line_blocks
+from polyglot.inference.ctranslate2_engine import BEAM_BATCH, GREEDY_BATCH
 from polyglot.inference.translator import Translator
 from polyglot.interop.ctranslate2 import export_ctranslate2
 from polyglot.layers.low_precision import available_precisions
@@ -107,7 +108,7 @@ def ctranslate2_system(run: Run, pair: LanguagePair, folder: Path, precision: st
             beam_size=beam,
             min_decoding_length=0,
             max_decoding_length=LONGEST,
-            max_batch_size=32,
+            max_batch_size=GREEDY_BATCH if beam == 1 else BEAM_BATCH,  # as our engine
         )
         tokens = []
         for result in results:

@@ -7,6 +7,7 @@ Sentences for which it could give others are searched by our own decoder.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +34,10 @@ from polyglot.text.vocabulary import Vocabulary
 
 COMPUTE_TYPES: dict[Precision, str] = {"float32": "float32", "bf16": "bfloat16", "int8": "int8"}
 """CTranslate2's names of our precisions."""
-BATCH_SENTENCES = 32
-"""Sentences that a thread of CTranslate2 decodes together."""
+GREEDY_BATCH = 128
+"""Sentences that a thread of CTranslate2 decodes together in greedy search."""
+BEAM_BATCH = 64
+"""The same with a beam, which holds several hypotheses of each sentence."""
 NEARLY_NO_PENALTY = 1e-9
 
 OwnSearch = Callable[[Sequence[SourceSentence], str, SearchConfig], list[list[Hypothesis]]]
@@ -144,7 +147,7 @@ class CTranslate2Engine:
             min_decoding_length=0,
             max_decoding_length=limit,
             max_input_length=0,
-            max_batch_size=BATCH_SENTENCES,
+            max_batch_size=self._batch_size(len(pieces), config.beam),
             return_scores=True,
         )
         found = []
@@ -156,6 +159,11 @@ class CTranslate2Engine:
                 hypotheses.append(Hypothesis(score, log_probability, tokens))
             found.append(hypotheses)
         return found
+
+    def _batch_size(self, sentences: int, beam: int) -> int:
+        """Sentences of a batch, so that no thread of CTranslate2 is idle."""
+        largest = GREEDY_BATCH if beam == 1 else BEAM_BATCH
+        return min(largest, math.ceil(sentences / self.threads))
 
     def _cut(
         self,
@@ -189,7 +197,7 @@ class CTranslate2Engine:
         with self._lock:
             translator, _ = self._translator(pair)
         scored = translator.score_batch(
-            sources, targets, max_input_length=0, max_batch_size=BATCH_SENTENCES
+            sources, targets, max_input_length=0, max_batch_size=GREEDY_BATCH
         )
         for row, item in zip(long_rows, scored):
             tokens = found[row][0].tokens[: limits[row]]

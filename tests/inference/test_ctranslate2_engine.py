@@ -212,3 +212,12 @@ def test_sentences_in_mixed_directions(own, engine, sentences):
         sentence = mixed[row]
         direction = {"source": sentence.source, "target": sentence.target}
         assert best.text == engine.translate(sentence.line, **direction)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "beam", "threads", "size"),
+    [(1, 1, 2, 1), (100, 1, 2, 50), (1000, 1, 2, 128), (1000, 5, 2, 64), (5, 5, 1, 5)],
+)
+def test_batches_leave_no_thread_idle(sentences, beam, threads, size, engine):
+    engine.engine.threads = threads
+    assert engine.engine._batch_size(sentences, beam) == size
