@@ -34,6 +34,7 @@ from polyglot.inference.types import EncodedSources, ModelInputs, Translation
 from polyglot.layers.low_precision import Precision, set_precision
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.averaging import parameters_digest
+from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.preprocessing import Normaliser
@@ -100,22 +101,12 @@ class Translator(TextModel, SentenceEncoder):
         if engine == "polyglot":
             set_precision(model, chosen_precision)
 
-        description = {
-            "run": run.name,
-            "checkpoint": checkpoint,
-            "steps": [member.step for member in chosen],
-            "sha256": parameters_digest(chosen),
-        }
-        if chosen_precision != "float32":
-            description["precision"] = chosen_precision
-        if engine != "polyglot":
-            description["engine"] = engine
         translator = cls(
             model,
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
-            description=description,
+            description=_describe(run, checkpoint, chosen, chosen_precision, engine),
         )
         translator.max_training_length = run.config.data.filter.max_length
         translator.shortlists = cache(lambda pair: load_shortlist(run, pair))
@@ -301,3 +292,24 @@ class Translator(TextModel, SentenceEncoder):
             if not numpy.isfinite(vectors.numpy()).all():
                 raise CheckpointError(self.not_finite("sentence embeddings"))
             yield chunk, cast(vectors, precision)
+
+
+def _describe(
+    run: Run,
+    checkpoint: str | int,
+    chosen: Sequence[Checkpoint],
+    precision: Precision,
+    engine: str,
+) -> dict[str, Any]:
+    """Origin of the parameters, and how they are computed if that may change the scores."""
+    description: dict[str, Any] = {
+        "run": run.name,
+        "checkpoint": checkpoint,
+        "steps": [member.step for member in chosen],
+        "sha256": parameters_digest(chosen),
+    }
+    if precision != "float32":
+        description["precision"] = precision
+    if engine != "polyglot":
+        description["engine"] = engine
+    return description
