@@ -40,7 +40,18 @@ os.fsync = lambda descriptor: None
 ROOT = Path(__file__).parent.parent
 
 
-LONGEST_FOLDERS = ("training", "experiments", "docs", "cli", "evaluation")
+LONGEST_FOLDERS = (
+    "training",
+    "experiments",
+    "docs",
+    "cli",
+    "evaluation",
+    "device",
+    "distributed",
+    "benchmarks",
+    "torture",
+    "inference",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

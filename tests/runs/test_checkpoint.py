@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -627,6 +629,7 @@ WRONG_MANIFESTS = [
 ]
 OPEN_ALL = """
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from polyglot.runs import checkpoint
 from polyglot.core.errors import CheckpointError
@@ -640,8 +643,23 @@ for path in map(Path, sys.argv[1:]):
 """
 
 
-@pytest.mark.parametrize("options", [[], ["-O"]], ids=["with assertions", "without assertions"])
-def test_a_wrong_manifest_or_mark_is_an_error(options, tmp_path):
+def open_all_here(folders):
+    """Run OPEN_ALL in this process; returns what it prints."""
+    assert __debug__
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        patch.setattr(sys, "argv", ["open_all", *map(str, folders)])
+        exec(OPEN_ALL, {})
+    return printed.getvalue()
+
+
+def open_all_without_assertions(folders):
+    command = [sys.executable, "-O", "-c", OPEN_ALL, *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("open_all", [open_all_here, open_all_without_assertions])
+def test_a_wrong_manifest_or_mark_is_an_error(open_all, tmp_path):
     folders = []
     for number, manifest in enumerate(WRONG_MANIFESTS):
         folder = tmp_path / str(number)
@@ -649,9 +667,7 @@ def test_a_wrong_manifest_or_mark_is_an_error(options, tmp_path):
         (folder / "manifest.json").write_text(json.dumps(manifest))
         (folder / "best.json").write_text(json.dumps({"step": None}))
         folders.append(folder)
-    command = [sys.executable, *options, "-c", OPEN_ALL, *map(str, folders)]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    lines = output.splitlines()
+    lines = open_all(folders).splitlines()
     for folder, manifest, mark in zip(folders, lines[::2], lines[1::2], strict=True):
         expected = (
             rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); "
