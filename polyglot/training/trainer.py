@@ -256,7 +256,12 @@ class Trainer:
     def _seed(self, step: int, batch_index: int, *purpose: str) -> None:
         """Seed the random generator for a batch, independently of its rank."""
         key = "/".join(map(str, (self.run.config.seed, step, batch_index, *purpose)))
-        torch.manual_seed(zlib.crc32(key.encode()))
+        seed = zlib.crc32(key.encode())
+        if self.accelerator.device.type == "cpu":
+            # `torch.manual_seed` stores a stack trace for each kind of device: 0.5 ms
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
 
     def _average_gradients(
         self,
