@@ -30,6 +30,7 @@ from polyglot.training.gradient_scaling import Parameters, average_gradients, cl
 from polyglot.training.local_batches import BatchSource, LocalBatch
 from polyglot.training.loss_monitor import LossMonitor, PendingLosses
 from polyglot.training.placement import Placement, ScheduledBatch
+from polyglot.training.seeds import seed_generators
 from polyglot.training.train_state import Progress, Streams, TrainState, last_checkpoint_message
 from polyglot.training.training_log import TrainingLog
 from polyglot.training.validation import ValidationPass, ValidationResult
@@ -256,12 +257,7 @@ class Trainer:
     def _seed(self, step: int, batch_index: int, *purpose: str) -> None:
         """Seed the random generator for a batch, independently of its rank."""
         key = "/".join(map(str, (self.run.config.seed, step, batch_index, *purpose)))
-        seed = zlib.crc32(key.encode())
-        if self.accelerator.device.type == "cpu":
-            # `torch.manual_seed` stores a stack trace for each kind of device: 0.5 ms
-            torch.default_generator.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
+        seed_generators(zlib.crc32(key.encode()), self.accelerator.device)
 
     def _average_gradients(
         self,
