@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -252,6 +253,8 @@ def _check_options(
         raise ConfigError(f"--unit: {unknown_name('unit', unit, UNITS)}")
     if (run is None) != (margin is None):
         raise ConfigError("--run and --margin: one needs the other; give both or none")
+    if margin is not None and not math.isfinite(margin):
+        raise ConfigError(f"--margin: found {margin}; expected a number, such as 1.0")
 
 
 def _settings(
@@ -265,7 +268,13 @@ def _settings(
     max_other_language: float,
     margin: float | None,
 ) -> CleaningSettings:
-    """Settings of the rules. limits: those on lengths that the user set."""
+    """Settings of the rules. Raises ConfigError for limits out of range.
+
+    limits: those on lengths that the user set.
+    """
+    from pydantic import ValidationError
+
+    from polyglot.config.pydantic_errors import validation_problems
     from polyglot.data.cleaning import (
         CHARACTERS,
         LONGEST_IN_CHARACTERS,
@@ -277,12 +286,17 @@ def _settings(
     unit = unit or default_unit(languages)
     if unit == CHARACTERS:
         limits = {"max_length": LONGEST_IN_CHARACTERS, **limits}
-    filters = FilterConfig(
-        **limits,
-        remove_duplicates=not keep_duplicates,
-        # A probability is never larger than 1, so nothing has to be identified.
-        max_other_language=max_other_language if max_other_language < 1 else None,
-    )
+    # A probability is never larger than 1, so nothing has to be identified.
+    identifies = max_other_language < 1
+    try:
+        filters = FilterConfig(
+            **limits,
+            remove_duplicates=not keep_duplicates,
+            max_other_language=max_other_language if identifies else None,
+        )
+    except ValidationError as error:
+        problems = validation_problems(error, FilterConfig)
+        raise ConfigError(problems, where="the limits of `polyglot clean`") from None
     return CleaningSettings(
         filters,
         unit=unit,

@@ -172,6 +172,10 @@ def test_margins_of_a_run(folder, monkeypatch, capsys):
             "Did you mean"
         )),
         (("c.removed.tsv", "--undo"), "c.removed.tsv: no such file"),
+        (("c.en", "c.de", "--max-ratio", "5000"), "max_ratio: found 5000"),
+        (("c.en", "c.de", "--max-length", str(10**30)), "max_length: found"),
+        (("c.en", "c.de", "--ignore-shorter", str(10**30), "--min-length", "90"), "leave none of 6"),
+        (("c.en", "c.de", "--run", "x", "--margin", "nan"), "--margin: found nan; expected a number"),
         (("c.en", "c.de", "--min-length", "90"), "the rules leave none of 6 rows"),
     ],
 )  # fmt: skip

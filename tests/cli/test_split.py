@@ -84,16 +84,19 @@ def test_every_form_of_the_same_text_gives_the_same_files(polyglot):
     forms = [
         ("c.fi.gz", "c.en.gz"),
         ("c.tsv", "--header", "--columns", "en=english,fi=3"),
-        ("c.fi", "talks", "--languages", "fi,se"),
+        ("c.en", "c.fi", "talks", "--languages", "en,fi,se"),
     ]
     for number, form in enumerate(forms[:2]):
         result = polyglot("split", *form, "--output", f"form{number}", *ARGUMENTS[2:])
         assert result.status == 0, result.errors
         assert content(f"form{number}") == expected
     result = polyglot(
-        "split", *forms[2], "--output", "named", "--ignore-shorter", "9", *ARGUMENTS[2:]
+        "split", *forms[2], "--output", "three", "--ignore-shorter", "9", *ARGUMENTS[2:]
     )
-    assert "named/train.se" in [str(path) for path in Path("named").iterdir()]
+    assert "languages: [en, fi, se]" in result.output
+    assert len(content("three")) == 9
+    lines = Path("three/test.se").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 10 and set(lines) <= set(Path("talks").read_text().splitlines())
 
 
 @pytest.mark.parametrize(
@@ -172,6 +175,11 @@ def test_fewer_rows_than_wanted_are_reported(polyglot):
             ("c.en", "c.fi", "--validation", "0", "--test", "0"),
             "both are 0; nothing is to be divided",
         ),
+        (("c.en", "c.fi", "--test", str(10**30)), "which leaves none for training"),
+        (
+            ("c.en", "c.fi", "--ignore-shorter", str(10**30), "--validation", "60"),
+            "which leaves none for training",
+        ),
         (("c.en", "latin.fi"), "latin.fi, line 2: not UTF-8"),
     ],
 )  # fmt: skip
@@ -184,6 +192,12 @@ def test_mistakes_are_sentences(arguments, message, polyglot):
     )
     assert message in " ".join(errors.split())
     assert content(".") == before
+
+
+def test_the_largest_numbers(polyglot):
+    result = polyglot(*PAIR, "--seed", 10**30, "--ignore-shorter", 10**30)
+    assert result.status == 0, result.errors
+    assert len(content("data")) == 6
 
 
 def test_the_text_itself_is_never_replaced(polyglot):
