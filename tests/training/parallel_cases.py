@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.builders.runs import WORDS, sample_sentences
 
-STEPS = 12
+STEPS = 8
 STREAMED_STEPS = 20
 """steps with streamed text: enough for several pools and epochs"""
 STOP_STEP = 13
