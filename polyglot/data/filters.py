@@ -12,7 +12,6 @@ from polyglot.core.errors import DataError
 from polyglot.core.registry import ComponentConfig, UnusedSetting
 from polyglot.data.arrays import Lengths, Mask
 
-
 TOO_SHORT = "too short"
 TOO_LONG = "too long"
 RATIO = "ratio"

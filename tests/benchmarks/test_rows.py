@@ -8,9 +8,9 @@ import stat
 import subprocess
 import sys
 
-import run_all  # noqa: F401, I001  the rows, in the order of the page
 import multi30k
 import pytest
+import run_all  # noqa: F401, I001  the rows, in the order of the page
 import speed
 import transformer
 from programs import ROOT, OpenNMT, Polyglot

@@ -14,8 +14,8 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference.translator import Translator
-from polyglot.layers.low_precision import available_precisions
 from polyglot.layers import selected_rows
+from polyglot.layers.low_precision import available_precisions
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from polyglot.report import write
-from tests.conftest import ROOT
 from tests.builders.runs import tiny_run
+from tests.conftest import ROOT
 from tests.report.pages import HTML_TEXT, report_run, training_record, write_large_evaluation
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
