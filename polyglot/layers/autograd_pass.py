@@ -1,8 +1,8 @@
 """Identity of the running backward pass, which PyTorch offers only in a private function.
 
-Tested with torch 2.13. If a version lacks the function, every call returns -1, and the passes cannot
-be told apart. This matters only after a backward pass that was interrupted: a second one over the
-same graph would then also count the steps of the first.
+Tested with torch 2.13. If a version lacks the function, every call returns -1, and the passes
+cannot be told apart. This matters only after a backward pass that was interrupted: a second one
+over the same graph would then also count the steps of the first.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Matrices are prepared once for many steps (layout or cast), and keys and values are cached.
 
-The N rows are the hypotheses of B sentences. Every sentence has M = N / B hypotheses, in consecutive
-rows. All hypotheses of a sentence attend to the cache and to the memory of this sentence.
+The N rows are the hypotheses of B sentences. Every sentence has M = N / B hypotheses, in
+consecutive rows. All hypotheses of a sentence attend to the cache and to the memory of this
+sentence.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from polyglot.core.setting_types import DropoutRate, HeadCount, LayerCount, Size
 from polyglot.layers.transformer import heads_error
 
 DECODER_LOCK = threading.Lock()
-"""Lock for a decoding step: a decoder of OpenNMT-py holds the state of the batch that it decodes, and
-several batches may be decoded in parallel threads."""
+"""Lock for a decoding step: a decoder of OpenNMT-py holds the state of the batch that it decodes,
+and several batches may be decoded in parallel threads."""
 
 
 def is_installed() -> bool:

@@ -10,9 +10,9 @@ from torch import Tensor
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 
 COPIED_ROW_COST = 32
-"""Cost of a copied row: in one step it takes as long as this number of products of a row of a packed
-matrix with one input, because a copied row is read from memory in every step. Measured on two CPU
-cores with `evaluation/benchmarks/selection.py`; on one core it is about half."""
+"""Cost of a copied row: in one step it takes as long as this number of products of a row of a
+packed matrix with one input, because a copied row is read from memory in every step. Measured on
+two CPU cores with `evaluation/benchmarks/selection.py`; on one core it is about half."""
 
 NEARLY_ALL = 0.9
 """Largest share of common rows for which they are copied. With more, a copy takes longer than it
