@@ -20,6 +20,7 @@ from polyglot.core.environment import (
     hide_library_warnings,
     keep_freed_memory,
     limit_shape_caches,
+    limit_waiting_loops,
     reduce_garbage_collection,
     shorten_switch_interval,
 )
@@ -104,6 +105,7 @@ def main() -> None:
     """Run the program. An error of the user ends it with one message and exit code 2."""
     keep_freed_memory()
     limit_shape_caches()
+    limit_waiting_loops()
     hide_library_warnings()
     reduce_garbage_collection()
     shorten_switch_interval()

@@ -8,7 +8,13 @@ import sys
 
 import pytest
 
-from polyglot.core.environment import SHAPE_CACHES, hide_library_warnings
+from polyglot.core.environment import (
+    SHAPE_CACHES,
+    SPINS,
+    WAITING_VARIABLES,
+    hide_library_warnings,
+    limit_waiting_loops,
+)
 
 ALLOCATE_TENSORS = """
 from polyglot.core.environment import reduce_garbage_collection, keep_freed_memory
@@ -78,3 +84,21 @@ def test_library_warnings_are_hidden_unless_the_user_sets_the_variable(level, mo
         monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
     hide_library_warnings()
     assert os.environ["TORCH_CPP_LOG_LEVEL"] == (level or "ERROR")
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, str(SPINS)),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "active"}, None),
+    ],
+)
+def test_waiting_threads_sleep_soon_unless_the_user_chooses(variables, expected, monkeypatch):
+    for name in WAITING_VARIABLES:
+        monkeypatch.setenv(name, "")  # restored afterwards
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    limit_waiting_loops()
+    assert os.environ.get("GOMP_SPINCOUNT") == expected
