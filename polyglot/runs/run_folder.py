@@ -40,7 +40,7 @@ def missing_reason(path: Path) -> str:
     elif path.is_dir():
         reason = "it has no config.yaml"
     else:
-        reason = "there is nothing"
+        reason = "it does not exist"
     runs: dict[str, Path] = {}
     for folder in (path.parent, Path("runs")):
         for config_file in sorted(folder.glob("*/config.yaml")):

@@ -51,7 +51,7 @@ def _parse_json(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):  # also UnicodeDecodeError
         raise RequestError(
             BAD_REQUEST,
-            'the content is no JSON; send an object such as {"q": "…", "source": "de"}, or a form',
+            'the content is not JSON; send an object such as {"q": "…", "source": "de"}, or a form',
         ) from None
     if not isinstance(values, dict):
         raise RequestError(

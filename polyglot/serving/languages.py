@@ -37,10 +37,10 @@ class Detection:
 
 
 class Spellings:
-    """Spellings of the source languages or of the target languages of a run."""
+    """Spellings of the source languages, of the targets or of the pivots of a run."""
 
     def __init__(self, side: str, languages: Sequence[str]) -> None:
-        """side: `source` or `target`, for messages."""
+        """side: `source`, `target` or `pivot`, for messages."""
         self._side = side
         self._languages = languages
         self._resolved: dict[str, str] = {}
@@ -77,6 +77,9 @@ class RunLanguages:
         target_spellings = Spellings("target", targets)
         self.resolve_source = source_spellings.resolve
         self.resolve_target = target_spellings.resolve
+        # A pivot is a target of the first translation, and the source of the second.
+        pivots = [language for language in targets if language in sources]
+        self.resolve_pivot = Spellings("pivot", pivots).resolve
 
     def kind(self, source: str, target: str) -> str:
         """Return `supervised`, `zero-shot` or `copy`."""

@@ -103,7 +103,8 @@ class _HtmlReader(HTMLParser):
         self._add_markup(f"<?{data}>")
 
     def unknown_decl(self, data: str) -> None:
-        self._add_markup(f"<![{data}]>")
+        end = "]]>" if data.startswith("CDATA[") else "]>"
+        self._add_markup(f"<![{data}{end}")
 
     def _add_tag(self, tag: str, text: str) -> None:
         is_inside = tag in INLINE_ELEMENTS or bool(self._untranslated)

@@ -155,7 +155,7 @@ class TranslationService:
         return answer
 
     async def _translate_into_pivot(self, text: PreparedText, language: str) -> PreparedText:
-        pivot = self.languages.resolve_target(language)
+        pivot = self.languages.resolve_pivot(language)
         [[translation]] = await self._translate([text], pivot, count=1)
         [pivot_text] = await self._read([translation.text], source=pivot)
         return pivot_text

@@ -48,8 +48,8 @@ def fail_at_step(monkeypatch, step: int, error: Exception) -> None:
     ("argument", "message"),
     [
         ("mine.yaml", "mine.yaml: no run directory: it is a file. Did you mean runs/mine?"),
-        ("mine", "mine: no run directory: there is nothing. Did you mean runs/mine?"),
-        ("runs/mien", "runs/mien: no run directory: there is nothing. Did you mean runs/mine?"),
+        ("mine", "mine: no run directory: it does not exist. Did you mean runs/mine?"),
+        ("runs/mien", "runs/mien: no run directory: it does not exist. Did you mean runs/mine?"),
         (
             "train.de",
             "train.de: no run directory: it is a file; "
@@ -69,7 +69,7 @@ def test_argument_that_is_not_a_run(argument, message, command, folder, polyglot
 
 def test_run_that_does_not_exist(folder, polyglot):
     message = polyglot.refuses("train", "runs/nobody", "--resume")
-    assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in message
+    assert "runs/nobody: no run directory: it does not exist; a run is the folder that" in message
 
 
 def test_folder_in_place_of_a_configuration(dry_run, folder, polyglot):

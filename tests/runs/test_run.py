@@ -97,7 +97,7 @@ def test_where_nothing_can_be_written(tmp_path):
 def test_no_run_there(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(
-            ConfigError, match="no run directory: (it has no config.yaml|there is nothing)"
+            ConfigError, match="no run directory: (it has no config.yaml|it does not exist)"
         ):
             Run.open(path)
 

@@ -115,6 +115,8 @@ def test_translations_are_escaped_in_html(translation):
         ("<p translate=no>nicht <b>das</b></p> das", "<p translate=no>nicht <b>das</b></p> DAS"),
         ("<ul><li>eins<li>zwei\n drei</ul>", "<ul><li>EINS<li>ZWEI DREI</ul>"),
         ("<script>a < b</script>", "<script>a < b</script>"),
+        ("eins <![CDATA[x]]> zwei", "EINS <![CDATA[x]]> ZWEI"),
+        ("eins <![if IE]>zwei<![endif]>", "EINS <![if IE]>ZWEI<![endif]>"),
     ],
 )
 def test_inline_tags_are_inside_of_a_line(html, expected):

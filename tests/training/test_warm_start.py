@@ -136,7 +136,7 @@ def fill_in_path(value, path):
         (
             {"initialize": {"bridge": "no/run"}},
             ConfigError,
-            "no/run: no run directory: there is nothing",
+            "no/run: no run directory: it does not exist",
         ),
         (
             {"initialize": {"encoder.de": {"run": "{source}", "component": "encoder.it"}}},
