@@ -18,6 +18,7 @@ from polyglot.analysis.figures import (
     plane_png,
 )
 from polyglot.core.figure_fonts import _warn_once
+from tests.builders.fonts import hide_fonts
 
 
 def test_long_names_leave_room_for_the_matrix() -> None:
@@ -27,7 +28,10 @@ def test_long_names_leave_room_for_the_matrix() -> None:
         assert panels_png([panel], title="").startswith(b"\x89PNG")
 
 
-def test_words_without_a_font_are_replaced(caplog: pytest.LogCaptureFixture) -> None:
+def test_words_without_a_font_are_replaced(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_fonts(monkeypatch, "Egyptian")
     _warn_once.cache_clear()
     panel = Panel("", numpy.eye(2), ["\U00013000", "\U00013001"], ["c", "d"])
     with warnings.catch_warnings():

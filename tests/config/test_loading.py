@@ -334,7 +334,8 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         (
             "schedule: {type: uniform, temperature: 5.0}",
             (
-                "schedule.temperature: no key named 'temperature'. Known: center, copies, "
+                "schedule.temperature: no key named 'temperature'. Known: back_translation, "
+                "center, copies, "
                 "copy_noise, copy_weight, exclude"
             ),
         ),

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
-from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 
 from polyglot.core import figure_fonts
 from polyglot.core.figure_fonts import figure_bytes, is_right_to_left, prepare_text, script_of
+from tests.builders.fonts import hide_fonts
 
 UNKNOWN = ("\U00012000", "\U00012001")
 """Cuneiform signs, for which the tests have no font."""
@@ -28,10 +28,7 @@ def fresh_reports() -> None:
 @pytest.fixture(autouse=True)
 def no_cuneiform_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Hide the fonts of this machine that have cuneiform signs."""
-    others = [entry for entry in fontManager.ttflist if "Cuneiform" not in entry.name]
-    monkeypatch.setattr(fontManager, "ttflist", others)
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [])
-    figure_fonts._characters.cache_clear()
+    hide_fonts(monkeypatch, "Cuneiform")
     yield
     figure_fonts._characters.cache_clear()
 
