@@ -14,6 +14,7 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.cli.embeddings import load_encoder
+from polyglot.cli.held_out_text import LANGUAGE_PLACE, read_test_text
 from polyglot.cli.parameters import Checkpoint, Device, choice, without_unset
 from polyglot.cli.preparation import (
     Columns,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from polyglot.data.cleaning import CleaningSettings, RemovedRows, Scorer
     from polyglot.data.parallel_files import ParallelText
     from polyglot.text.comparison_key import Hashes
-
-LANGUAGE_PLACE = "{language}"
 
 # The package that defines these choices loads numpy; a test compares the two.
 UNITS = ("words", "characters")
@@ -189,7 +188,7 @@ def clean(
         max_other_language=max_other_language,
         margin=margin,
     )
-    test_hashes = _read_test(test or (), text.languages, shortest=ignore_shorter)
+    test_hashes = read_test_text(test or (), text.languages, shortest=ignore_shorter)
     scorer = None
     if run is not None:
         scorer = _margin_scorer(run, text.languages, checkpoint=checkpoint, device=device)
@@ -208,9 +207,10 @@ def _clean(
     force: bool,
 ) -> None:
     """Apply the rules, write the files and print the counts."""
-    from polyglot.data.cleaned_files import CleanedNames, earlier_files, write_cleaned
+    from polyglot.data.cleaned_files import CleanedNames, write_cleaned
     from polyglot.data.cleaning import find_removed_rows
     from polyglot.data.cleaning_report import cleaning_report
+    from polyglot.data.new_text_files import earlier_files
 
     names = CleanedNames(text.stem, text.languages, suffix)
     obsolete = earlier_files(text.paths, folder, names.all(), replace=force)
@@ -306,46 +306,6 @@ def _settings(
     )
 
 
-def _read_test(
-    names: Sequence[str],
-    languages: Sequence[str],
-    *,
-    shortest: int,
-) -> dict[str, Hashes]:
-    """Hash the sentences of the test text by language. Raises ConfigError for other languages."""
-    from polyglot.data.cleaning import read_hashes
-    from polyglot.data.parallel_files import divide_name
-
-    files: dict[str, list[Path]] = {}
-    for name in names:
-        if LANGUAGE_PLACE in name:
-            matched = _files_of_languages(name, languages)
-        else:
-            path = Path(name)
-            _, language = divide_name(path)
-            if language not in languages:
-                raise ConfigError(
-                    f"--test {name}: the ending of its name is none of the languages "
-                    f"{', '.join(languages)}"
-                )
-            matched = {language: path}
-        for language, path in matched.items():
-            files.setdefault(language, []).append(path)
-    return read_hashes(files, shortest=shortest)
-
-
-def _files_of_languages(pattern: str, languages: Sequence[str]) -> dict[str, Path]:
-    """Find the file of each language. Raises ConfigError if no language has a file."""
-    files = {}
-    for language in languages:
-        path = Path(pattern.replace(LANGUAGE_PLACE, language))
-        if path.exists():
-            files[language] = path
-    if not files:
-        raise ConfigError(f"--test {pattern}: no such file for any of {', '.join(languages)}")
-    return files
-
-
 def _margin_scorer(
     run: Path,
     languages: Sequence[str],
@@ -396,8 +356,9 @@ def _undo(
     force: bool,
 ) -> None:
     """Write a cleaned text with its removed rows. Raises ConfigError for an unknown rule."""
-    from polyglot.data.cleaned_files import CleanedText, earlier_files, restore
+    from polyglot.data.cleaned_files import CleanedText, restore
     from polyglot.data.cleaning import RULES
+    from polyglot.data.new_text_files import earlier_files
 
     if len(files) != 1:
         raise ConfigError("--undo: name one file, the removed.tsv of an earlier call")

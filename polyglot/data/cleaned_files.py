@@ -61,33 +61,6 @@ class CleanedNames:
         return [*self.texts(), self.removed, self.report]
 
 
-def earlier_files(
-    sources: Sequence[Path],
-    folder: Path,
-    names: Collection[str],
-    *,
-    replace: bool,
-) -> list[Path]:
-    """Return the files of an earlier call in a folder, compressed or not.
-
-    sources: files that are read. Raises DataError if a file would replace one of them, or if there
-    are earlier files that are not to be replaced.
-    """
-    paths = []
-    for name in names:
-        plain_name = name.removesuffix(".gz")
-        for path in (folder / plain_name, folder / f"{plain_name}.gz"):
-            if path.exists() or path.is_symlink():
-                paths.append(path)
-    resolved = {path.resolve() for path in paths}
-    for path in sources:
-        if path.resolve() in resolved:
-            raise DataError(f"{path}: would be replaced; name another folder with --output")
-    if paths and not replace:
-        raise DataError(f"{paths[0]}: exists; --force replaces the files of an earlier call")
-    return paths
-
-
 def write_cleaned(
     text: ParallelText,
     removed: RemovedRows,

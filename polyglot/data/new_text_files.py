@@ -91,6 +91,35 @@ def new_text_files(
             _remove_folders(made_folders)
 
 
+def earlier_files(
+    sources: Sequence[Path],
+    folder: Path,
+    names: Iterable[str],
+    *,
+    replace: bool,
+    origin: str = "call",
+) -> list[Path]:
+    """Return the files of an earlier call in a folder, compressed or not.
+
+    sources: files that are read. origin: what made the earlier files, for the message.
+    Raises DataError if a file would replace one of the sources, or if there are earlier files that
+    are not to be replaced.
+    """
+    paths = []
+    for name in names:
+        plain_name = name.removesuffix(".gz")
+        for path in (folder / plain_name, folder / f"{plain_name}.gz"):
+            if path.exists() or path.is_symlink():
+                paths.append(path)
+    resolved = {path.resolve() for path in paths}
+    for path in sources:
+        if path.resolve() in resolved:
+            raise DataError(f"{path}: would be replaced; name another folder with --output")
+    if paths and not replace:
+        raise DataError(f"{paths[0]}: exists; --force replaces the files of an earlier {origin}")
+    return paths
+
+
 def _make_folders(folder: Path) -> list[Path]:
     """Make a folder and return all that were made, the innermost first."""
     missing = []

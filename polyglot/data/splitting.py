@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from polyglot.core.errors import DataError, pluralize
 from polyglot.data.arrays import Mask
-from polyglot.data.new_text_files import new_text_files
+from polyglot.data.new_text_files import earlier_files, new_text_files
 from polyglot.data.parallel_files import ParallelText, RowBlock
 from polyglot.data.row_groups import Labels, RowGroups
 from polyglot.text.comparison_key import (
@@ -307,20 +307,8 @@ def earlier_split(text: ParallelText, folder: Path, *, replace: bool) -> list[Pa
 
     Raises DataError if there are some and they are not to be replaced, or if they are the text.
     """
-    paths = []
-    for part in PART_NAMES:
-        for language in text.languages:
-            for suffix in ("", ".gz"):
-                path = folder / f"{part}.{language}{suffix}"
-                if path.exists() or path.is_symlink():
-                    paths.append(path)
-    resolved = {path.resolve() for path in paths}
-    for path in text.paths:
-        if path.resolve() in resolved:
-            raise DataError(f"{path}: would be replaced; name another folder with --output")
-    if paths and not replace:
-        raise DataError(f"{paths[0]}: exists; --force replaces the files of an earlier split")
-    return paths
+    names = [f"{part}.{language}" for part in PART_NAMES for language in text.languages]
+    return earlier_files(text.paths, folder, names, replace=replace, origin="split")
 
 
 def write_split(

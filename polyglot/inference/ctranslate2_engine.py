@@ -37,7 +37,7 @@ COMPUTE_TYPES: dict[Precision, str] = {"float32": "float32", "bf16": "bfloat16",
 GREEDY_BATCH = 128
 """Sentences that a thread of CTranslate2 decodes together in greedy search."""
 BEAM_BATCH = 64
-"""The same with a beam, which holds several hypotheses of each sentence."""
+"""Sentences of such a batch in beam search, which holds several hypotheses of each."""
 NEARLY_NO_PENALTY = 1e-9
 
 OwnSearch = Callable[[Sequence[SourceSentence], str, SearchConfig], list[list[Hypothesis]]]

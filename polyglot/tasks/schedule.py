@@ -237,18 +237,6 @@ class Uniform(Schedule):
 class RoundRobin(Schedule):
     """All tasks in turn."""
 
-    def text_shares(self, step: int, tasks: Sequence[Task] | None = None) -> dict[Task, float]:
-        """Return the share of the text of each active task in the draws of a step; the sum is 1.
-
-        tasks: those that a rank may draw; by default all.
-        """
-        active = self.active(step, tasks)
-        total = sum(self.share(task) for task in active)
-        shares = {task: self.share(task) / total for task in active}
-        if self.back_translation:
-            shares = self.back_translation.mixed_shares(step, active, shares)
-        return shares
-
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
         return active[draw % len(active)]
 

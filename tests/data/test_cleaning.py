@@ -15,7 +15,6 @@ from polyglot.core.errors import DataError
 from polyglot.data.cleaned_files import (
     CleanedNames,
     CleanedText,
-    earlier_files,
     restore,
     write_cleaned,
 )
@@ -30,6 +29,7 @@ from polyglot.data.cleaning import (
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.filters import FilterConfig
+from polyglot.data.new_text_files import earlier_files
 from polyglot.data.parallel_files import TextFiles
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import Normaliser

@@ -6,7 +6,6 @@ Screenshots are in tests/artefacts.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,41 +16,27 @@ from tests.builders.runs import tiny_run
 from tests.conftest import ROOT
 from tests.report.pages import HTML_TEXT, report_run, training_record, write_large_evaluation
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
+from tests.builders.browser import needs_browser, open_browser  # noqa: E402
+
 ARTEFACTS = ROOT / "tests" / "artefacts"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)",
-)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--window-size=1200,1000",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     path = write(
         report_run(tmp_path_factory.mktemp("report")),
         sentences=[("de", HTML_TEXT), ("en", "one dog sings")],
     )
-    driver.get(path.as_uri())
-    yield driver
-    driver.quit()
+    with open_browser() as driver:
+        driver.get(path.as_uri())
+        yield driver
 
 
 def texts(browser: webdriver.Chrome, selector: str) -> list[str]:

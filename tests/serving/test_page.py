@@ -6,7 +6,6 @@ Screenshots are in tests/artefacts.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -20,16 +19,14 @@ from tests.builders.runs import make_trainer, sample_sentences, tiny_run, write_
 from tests.conftest import ROOT
 from tests.serving.running import running_server
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
+from tests.builders.browser import needs_browser, open_browser  # noqa: E402
+
 ARTEFACTS = ROOT / "tests" / "artefacts"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-needs_browser = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)",
-)
 HEBREW = "אחד שני אדום גדול כלב חתול ציפור בית רואה מוצא שר כאן".split()
 HTML_TEXT = "<img src=x onerror=document.title='broken'> <b>eins</b>"
 SECONDS = 60  # of waiting for the page; a loaded machine is slow
@@ -67,21 +64,8 @@ def address(service) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def opened_browser() -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--window-size=1200,1000",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with open_browser() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -110,7 +94,9 @@ def write(browser: webdriver.Chrome, text: str) -> None:
 
 
 def shown(browser: webdriver.Chrome, selector: str) -> list[str]:
-    return [element.text for element in browser.find_elements(By.CSS_SELECTOR, selector)]
+    # In one script: between two requests of Selenium the page may replace the elements.
+    script = "return Array.from(document.querySelectorAll(arguments[0]), e => e.innerText.trim())"
+    return browser.execute_script(script, selector)
 
 
 def test_html_has_no_text_of_the_run_as_markup(service):
@@ -194,9 +180,7 @@ def test_languages_from_right_to_left(browser):
     [translation] = browser.find_elements(By.CSS_SELECTOR, "#direct p")
     assert translation.get_property("dir") == "ltr"
     browser.find_element(By.ID, "swap").click()
-    wait_for(
-        browser, lambda: shown(browser, "#direct p")[:1] and "כלב" in shown(browser, "#direct p")[0]
-    )
+    wait_for(browser, lambda: any("כלב" in text for text in shown(browser, "#direct p")))
     [translation] = browser.find_elements(By.CSS_SELECTOR, "#direct p")
     assert (translation.get_property("dir"), translation.get_property("lang")) == ("rtl", "he")
     assert translation.value_of_css_property("direction") == "rtl"
